@@ -1,0 +1,1 @@
+"""Writers: from the pipelined program to IR text, Triton marks and CUDA."""

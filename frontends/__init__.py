@@ -1,0 +1,1 @@
+"""Readers: text or modules in, TileProgram or Problem out."""

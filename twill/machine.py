@@ -1,0 +1,79 @@
+"""Machine: what one SM offers to one thread block, and what each kind of op costs on it.  Data only; no files are read here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with its unit and where it comes from.  `quality` is "measured", "documented" or "derived"."""
+
+    value: int
+    unit: str
+    source: str
+    quality: str
+
+
+@dataclass(frozen=True)
+class CostRule:
+    """Cost of one op kind: formulas over the measures of a node (`twill.graph.loopgraph.Node.measures`), in cycles, rounded up.
+
+    unit       functional unit that the op occupies, "" for none
+    occupancy  cycles that the unit is busy
+    latency    start to result usable
+    issue      cycles that the issuing group is held
+    asynchronous, variable_latency, blocking
+               completes by barrier or wait; latency unknown to the scheduler; its consumers wait synchronously
+    source, quality  as in Number
+    """
+
+    kind: str
+    unit: str
+    occupancy: str
+    latency: str
+    issue: str
+    asynchronous: bool
+    variable_latency: bool
+    blocking: bool
+    source: str
+    quality: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One GPU.
+
+    target          Triton target, e.g. "cuda:90"
+    units           unit -> Number of servers
+    memories        memory -> Number: capacity for one thread block
+    limits          named Numbers: warps, registers_per_sm, registers_per_thread, register_granularity, register_minimum,
+                    register_maximum, registers_reserved, ... (see the schema in `twill.machine_models`)
+    handoff         named formulas and Numbers for moving a register tile between groups: spill delay by bytes
+    rules           kind -> CostRule beside an idle tensor core ("alone")
+    coupled         kind -> CostRule beside a busy tensor core; kinds that do not change are absent
+    """
+
+    name: str
+    description: str
+    target: str
+    version: str
+    units: tuple[tuple[str, Number], ...]
+    memories: tuple[tuple[str, Number], ...]
+    limits: tuple[tuple[str, Number], ...]
+    handoff: tuple[tuple[str, str], ...]
+    rules: tuple[CostRule, ...]
+    coupled: tuple[CostRule, ...]
+    notes: tuple[str, ...] = ()
+
+    def limit(self, name: str) -> int:
+        """Value of limit `name`; KeyError when the model does not give it."""
+        return dict(self.limits)[name].value
+
+    def rule(self, kind: str, *, coupled: bool) -> CostRule:
+        """Cost rule of `kind`; the coupled one when asked for and present.  KeyError when the model has no such kind."""
+        if coupled:
+            for rule in self.coupled:
+                if rule.kind == kind:
+                    return rule
+        return {rule.kind: rule for rule in self.rules}[kind]

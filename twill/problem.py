@@ -1,0 +1,194 @@
+"""The scheduling problem: integers only, the input of every solver, checker and golden file.
+
+A Problem is one loop body as a dependence graph with costs (formulation, section 1) and the limits of the machine that it runs on.
+It knows nothing of IR text, of solvers or of cost formulas.  JSON reading and writing live in `twill.frontends.graph_json`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SCHEMA = "twill.problem/1"
+MAX_COST = 2**31 - 1
+GROUP_WIDTHS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, order=True)
+class Reservation:
+    """`amount` servers of `unit` are held in the cycles [offset, offset + duration) after the op's start."""
+
+    unit: str
+    offset: int
+    duration: int
+    amount: int = 1
+
+
+@dataclass(frozen=True)
+class Op:
+    """One tile-level operation; all times in cycles.
+
+    name             unique in the problem, canonical (kind and ordinal for ops read from IR)
+    kind             what it is, for people and reports ("tma_load", "mma", "exp2", ...)
+    reservations     rows of the reservation table, sorted, without zero amounts
+    cycles           execution span (formulation `cycles(v)`); may be 0
+    issue            cycles for which the issuing warp group is held (formulation `issue(v)`)
+    warps            warps that execute it together (`min_warps`)
+    variable_latency must run in group 0, which holds nothing else
+    streaming        variable latency and no incoming dependence: its latency is hidden by running ahead
+    asynchronous     its result arrives by barrier or wait, its issue is shorter than its span
+    registers        32-bit words of the result over the whole group; 0 when the result is not in registers
+    memory           footprint of one instance of the result per memory, sorted by memory name
+    spill            extra delay when the result must reach another warp group
+    spill_bytes      bytes that such a hand-off moves (0: derived as 4 x registers)
+    """
+
+    name: str
+    kind: str = "op"
+    reservations: tuple[Reservation, ...] = ()
+    cycles: int = 0
+    issue: int = 0
+    warps: int = 1
+    variable_latency: bool = False
+    streaming: bool = False
+    asynchronous: bool = False
+    registers: int = 0
+    memory: tuple[tuple[str, int], ...] = ()
+    spill: int = 0
+    spill_bytes: int = 0
+
+    @property
+    def span(self) -> int:
+        """Cycles that the op adds to the length of an iteration: even a zero-cycle op needs a cycle to be issued in."""
+        return max(1, self.cycles)
+
+    @property
+    def crossing_bytes(self) -> int:
+        """Bytes moved when the result leaves its group (0 for results that are not in registers)."""
+        return (self.spill_bytes or 4 * self.registers) if self.registers else 0
+
+    def footprint(self, memory: str) -> int:
+        """Footprint of one instance of the result in `memory`."""
+        return dict(self.memory).get(memory, 0)
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """`dst` of iteration i starts at least `delay` cycles after the start of `src` of iteration i - `distance`.
+
+    kind is "data" (same iteration), "carried" (through the loop), "memory" (kept because memory may be shared) or "token".
+    A dependence of kind "memory" or "token" orders two ops but does not keep the source's result alive.
+    """
+
+    src: str
+    dst: str
+    delay: int
+    distance: int = 0
+    blocking: bool = False
+    kind: str = "data"
+    value: str = ""
+
+    @property
+    def carries_value(self) -> bool:
+        """Whether the consumer reads the producer's result, so that the result must stay alive until then."""
+        return self.kind not in ("memory", "token")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the machine offers to one thread block (formulation 1.2).
+
+    units              functional unit -> identical servers
+    memories           memory -> capacity (bytes of shared memory, columns of tensor memory)
+    warps              regular warps; the variable-latency group is extra
+    registers_per_warp 32-bit words of one warp that values may use, None for no limit
+    registers_per_sm   bound on the sum over regular groups of width x peak per warp, None for no limit
+    """
+
+    units: tuple[tuple[str, int], ...] = ()
+    memories: tuple[tuple[str, int], ...] = ()
+    warps: int = 1
+    registers_per_warp: int | None = None
+    registers_per_sm: int | None = None
+
+    def unit_capacity(self, unit: str) -> int:
+        """Servers of `unit`; KeyError when the machine has no such unit."""
+        return dict(self.units)[unit]
+
+    def memory_capacity(self, memory: str) -> int:
+        """Capacity of `memory`; KeyError when the machine has no such memory."""
+        return dict(self.memories)[memory]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Switches of the reading (formulation 4.5).
+
+    cross_warp  False: a register value may not leave its group (`no_cross_warp`)
+    window      "issue" or "cycles": how long an op keeps its group from a blocking consumer
+    """
+
+    cross_warp: bool = True
+    window: str = "issue"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an op of the problem comes from, for reports only: never part of the canonical form."""
+
+    op: str
+    label: str = ""
+    file: str | None = None
+    line: int | None = None
+    source: str | None = None
+    folded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What people want to see beside the integers: input file, machine, choices made by default, origin of each op."""
+
+    file: str | None = None
+    kernel: str | None = None
+    loop_line: int | None = None
+    machine: str | None = None
+    costs: str | None = None
+    decisions: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
+
+    def origin(self, op: str) -> Origin:
+        """Origin of op `op`; an empty one when nothing is known."""
+        return next((o for o in self.origins if o.op == op), Origin(op))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A loop body to be scheduled.  `ops` and `dependences` keep the order of the input; names are unique."""
+
+    name: str
+    ops: tuple[Op, ...]
+    dependences: tuple[Dependence, ...]
+    limits: Limits = field(default_factory=Limits)
+    rules: Rules = field(default_factory=Rules)
+    provenance: Provenance = field(default_factory=Provenance, compare=False)
+
+    def op(self, name: str) -> Op:
+        """The op called `name`; KeyError when there is none."""
+        return self.by_name[name]
+
+    @property
+    def by_name(self) -> dict[str, Op]:
+        """Ops by name."""
+        return {op.name: op for op in self.ops}
+
+    def window(self, op: Op) -> int:
+        """Cycles during which `op` keeps a blocking consumer out of its group (formulation K')."""
+        return op.issue if self.rules.window == "issue" else op.cycles
+
+    def forced_crossing(self, dep: Dependence) -> bool:
+        """Whether the two ends can never share a group: exactly one of them is variable-latency."""
+        ops = self.by_name
+        return ops[dep.src].variable_latency != ops[dep.dst].variable_latency
+
+    def width_of(self, warps: int) -> int:
+        """Width of a group whose widest op needs `warps` warps: the smallest of 1, 2, 4, 8 that suffices (W2')."""
+        return next((w for w in GROUP_WIDTHS if w >= warps), warps)
