@@ -1,1 +1,102 @@
-"""twill: optimal software pipelining and warp specialization for tensor-core GPU kernels, with proof."""
+"""twill: optimal software pipelining and warp specialization for tensor-core GPU kernels, with proof.
+
+The public face.  Everything heavy (readers, solvers, the checker) is imported when it is first used, so that `import twill` is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twill.errors import TwillError
+from twill.problem import Problem
+
+# The submodule is loaded before the function below takes its name, so that no later import puts it back.
+from twill.schedule import Result, Schedule
+
+if TYPE_CHECKING:
+    from twill.machine import Machine
+    from twill.program.program import TileProgram
+    from twill.search import Options
+    from twill.verify import Audit
+
+__all__ = ["TwillError", "check", "load_machine", "load_problem", "load_program", "schedule", "version"]
+
+# In a source checkout the readers, writers and machines lie beside this folder; in an installed package, inside it.
+if not (Path(__file__).parent / "frontends").is_dir():
+    __path__.append(str(Path(__file__).parent.parent))
+
+
+def load_program(path: str | Path, *, function: str | None = None) -> TileProgram:
+    """Read a TTGIR file.  `function` picks one of several kernels.
+
+    Raises BadInput for text that is not TTGIR, Unsupported for TTGIR that this version does not read.
+    """
+    from twill.frontends import ttgir
+
+    return ttgir.load(path, function=function)
+
+
+def load_machine(name_or_path: str | Path) -> Machine:
+    """The machine model called so ("h100", "h200", "b200"), or the one in a TOML file.  Raises BadInput."""
+    from twill import machine_models
+
+    return machine_models.load(name_or_path)
+
+
+def load_problem(
+    path: str | Path,
+    machine: str | Path | Machine | None = None,
+    *,
+    function: str | None = None,
+    loop_line: int | None = None,
+    coupling: str = "auto",
+) -> Problem:
+    """The scheduling problem in a file: a costed graph (.json), or a loop of a kernel (.ttgir) on a machine.
+
+    machine    needed for TTGIR; a graph carries its costs and limits
+    loop_line  line of the loop in the TTGIR; None for the innermost loop with tensor-core work
+    coupling   costs of CUDA-core work beside a busy tensor core ("coupled"), beside an idle one ("alone"), or what fits ("auto")
+
+    Raises BadInput or Unsupported.
+    """
+    if Path(path).suffix == ".json":
+        from twill.frontends import graph_json
+
+        return graph_json.read_problem(path)
+    from twill import costs
+    from twill.errors import BadInput, Place
+    from twill.graph.build import loop_graph
+
+    if machine is None:
+        raise BadInput("a kernel needs a machine.", place=Place(file=str(path)), remedy="Name one with --machine, e.g. --machine h100.")
+    model = load_machine(machine) if isinstance(machine, (str, Path)) else machine
+    graph = loop_graph(load_program(path, function=function), loop_line=loop_line)
+    return costs.price(graph, model, coupling=coupling)
+
+
+def schedule(
+    problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None
+) -> Result:
+    """The best schedule of `problem`, with what proves it.  See `twill.search.schedule`.
+
+    A schedule in the result has passed the independent checker; VerificationFailed is raised otherwise.
+    """
+    from twill import search
+
+    return search.schedule(problem, options or search.Options(), progress)
+
+
+def check(problem: Problem, schedule: Schedule) -> Audit:
+    """What the independent checker finds: violations, and peaks of every register file, memory and unit."""
+    from twill import verify
+
+    return verify.check(problem, schedule)
+
+
+def version() -> str:
+    """Version of the installed distribution `twill-scheduler`."""
+    from importlib import metadata
+
+    return metadata.version("twill-scheduler")

@@ -101,7 +101,7 @@ class Limits:
     memories           memory -> capacity (bytes of shared memory, columns of tensor memory)
     warps              regular warps; the variable-latency group is extra
     registers_per_warp 32-bit words of one warp that values may use, None for no limit
-    registers_per_sm   bound on the sum over regular groups of width x peak per warp, None for no limit
+    registers_per_sm   bound on the sum over all groups of width x peak per warp, None for no limit
     """
 
     units: tuple[tuple[str, int], ...] = ()

@@ -1,0 +1,50 @@
+"""What an engine says, and what is asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from twill.joint.formula import Formula, Model
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Verdict on a formula.
+
+    status   "sat" (with a model that satisfies the formula exactly), "unsat", or "unknown"
+    engine   name of the engine that said it
+    detail   why, for "unknown"
+    seconds  wall time of the decision; for people only, never part of a result file
+    """
+
+    status: str
+    engine: str
+    model: Model | None = None
+    detail: str = ""
+    seconds: float = 0.0
+
+
+class Engine(Protocol):
+    """Decides formulas.  `close` ends whatever runs; using the engine again afterwards starts afresh."""
+
+    @property
+    def name(self) -> str:
+        """Short name, e.g. "yices"."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Name and version of the library behind it."""
+        ...
+
+    def decide(self, formula: Formula, time_limit: float | None = None) -> Answer:
+        """Decide `formula` within `time_limit` seconds.
+
+        Raises SolverError when the engine dies, or claims a model that does not satisfy the formula.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the engine's process, if any."""
+        ...

@@ -1,0 +1,117 @@
+"""One formula for one question: is there a schedule at this initiation interval (and length, and objective bounds)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from twill.joint.capacity import add_capacity
+from twill.joint.concurrency import add_concurrency
+from twill.joint.crossing import OBJECTIVES
+from twill.joint.dependences import add_dependences
+from twill.joint.exact import Excess, excesses
+from twill.joint.formula import Builder, Formula, Model
+from twill.joint.groups import add_groups
+from twill.joint.length import add_length
+from twill.joint.memory import add_memory
+from twill.joint.registers import add_registers, sm_cut
+from twill.joint.space import Options, Space
+from twill.problem import Problem
+from twill.schedule import Placement, Schedule
+
+
+@dataclass(frozen=True)
+class Question:
+    """A decision question.
+
+    length   at most this many cycles per iteration; None: any length
+    at_most  (objective, bound) pairs, objectives as in `crossing.OBJECTIVES`
+    counted  live instances that limits count per value (see `liveness`)
+    cuts     SM register cuts: (op, width) per group
+    """
+
+    problem: Problem
+    ii: int
+    length: int | None = None
+    at_most: tuple[tuple[str, int], ...] = ()
+    options: Options = field(default_factory=Options)
+    counted: int = 2
+    cuts: tuple[tuple[tuple[str, int], ...], ...] = ()
+
+    def refined(self, found: list[Excess]) -> Question:
+        """The same question with everything counted that `found` shows was missed."""
+        cuts = [e.phases for e in found if e.phases and e.phases not in self.cuts]
+        needed = max(e.counted for e in found)
+        return replace(self, counted=max(self.counted, needed), cuts=self.cuts + tuple(dict.fromkeys(cuts)))
+
+
+def assemble(question: Question) -> tuple[Formula, Space]:
+    """The formula of a question, and the variables by which `decode` reads a model of it."""
+    problem, options = question.problem, question.options
+    names = (*(op.name for op in problem.ops), "(origin)")
+    build = Builder(question.ii, stage_limit(problem, question.ii, question.length), names, anchor=_anchor(problem))
+    space = Space(problem, options, build, {name: i for i, name in enumerate(names[:-1])})
+    if options.groups:
+        add_groups(space)
+    add_capacity(space)
+    add_dependences(space)
+    if options.blocking and options.groups:
+        add_concurrency(space)
+    if options.memory:
+        add_memory(space, question.counted)
+    if options.registers and options.groups:
+        add_registers(space, question.counted)
+        for cut in question.cuts:
+            sm_cut(space, [(space.number[name], width) for name, width in cut], question.counted)
+    if question.length is not None:
+        add_length(space, question.length)
+    for objective, bound in question.at_most:
+        build.at_most(OBJECTIVES[objective](space), bound)
+    return build.formula(), space
+
+
+def _anchor(problem: Problem) -> int:
+    """The op with the largest demand on one unit: fixing its residue helps most."""
+    demand = [max((r.duration * r.amount for r in op.reservations), default=0) for op in problem.ops]
+    return demand.index(max(demand))
+
+
+def stage_limit(problem: Problem, ii: int, length: int | None = None) -> int:
+    """Stages that a schedule ever needs at this interval.
+
+    Take a schedule and close steps between neighbouring stages (formulation 4.6, Lemma 3) until none can be closed.  A step stays
+    open only under a dependence e that forbids it: one that runs forwards across it and is too tight to be shortened, so that it
+    spans at most a_e - distance stages, a_e = ceil((delay + spill + II - 1) / II); or one that runs backwards across it, whose
+    value would live longer, and that spans at most its distance.  Choose a minimal set of such dependences that covers all steps:
+    their upper ends are distinct ops, and so are their lower ends.  Hence the span is at most the sum over ops of the widest
+    dependence that can end there from below, and likewise from above.
+    """
+    ops = problem.by_name
+    upper: dict[str, int] = {}
+    lower: dict[str, int] = {}
+    for d in problem.dependences:
+        forward = max(0, -(-(d.delay + ops[d.src].spill + ii - 1) // ii) - d.distance)
+        for ends, name, reach in ((upper, d.dst, forward), (lower, d.src, forward), (upper, d.src, d.distance), (lower, d.dst, d.distance)):
+            ends[name] = max(ends.get(name, 0), reach)
+    free = min(sum(upper.values()), sum(lower.values()))
+    # With a length, the origin may lie anywhere in its turn, which adds one stage.
+    return free + 1 if length is None else min(free + 1, length // ii + 1)
+
+
+def decode(space: Space, model: Model) -> Schedule:
+    """Schedule of a model: smallest start 0, regular groups numbered from 1 in the order in which the ops open them."""
+    ii, truth = space.ii, dict(model.booleans)
+    starts = [ii * s + r for r, s in zip(model.residues, model.stages, strict=True)][: len(space.ops)]
+    first = min(starts)
+    names: dict[int, int] = {}
+    placements = []
+    for v, op in enumerate(space.ops):
+        group = 0
+        if not op.variable_latency:
+            chosen = next((g for (u, g), x in space.members.items() if u == v and (x == 1 or truth.get(x, False))), 0)
+            group = names.setdefault(chosen, len(names) + 1)
+        placements.append(Placement(op.name, starts[v] - first, group))
+    length = max(p.start + op.span for p, op in zip(placements, space.ops, strict=True))
+    return Schedule(ii, length, tuple(placements))
+
+
+__all__ = ["Options", "Question", "assemble", "decode", "excesses", "stage_limit"]

@@ -1,0 +1,45 @@
+"""K': a blocking consumer does not start while its group is still held by another op.
+
+    v blocking consumer, o != v in the same group:  window(o) < II  and  (r_v - r_o) mod II >= window(o)
+
+v is a blocking consumer always if a blocking dependence enters it, and otherwise when a register value reaches it from another
+group (A16).  The window is issue(o), or cycles(o) under `window = "cycles"` (A15).
+"""
+
+from __future__ import annotations
+
+from twill.joint.formula import FALSE, TRUE, Literal
+from twill.joint.space import Space
+
+
+def add_concurrency(space: Space) -> None:
+    """Add family K' for every pair that can share a group."""
+    windows = [space.problem.window(op) for op in space.ops]
+    for v in range(len(space.ops)):
+        waits = _waits(space, v)
+        if waits == FALSE:
+            continue
+        for o, window in enumerate(windows):
+            if o != v and window > 0:
+                together = space.same(o, v)
+                if together != FALSE:
+                    _separate(space, v, o, window, (-waits, -together))
+
+
+def _waits(space: Space, v: int) -> Literal:
+    """Literal: v waits synchronously."""
+    incoming = [d for d in space.problem.dependences if space.number[d.dst] == v]
+    if any(d.blocking for d in incoming):
+        return TRUE
+    sources = {space.number[d.src] for d in incoming if space.problem.op(d.src).registers > 0}
+    return space.build.either(-space.same(u, v) for u in sorted(sources))
+
+
+def _separate(space: Space, v: int, o: int, window: int, unless: tuple[Literal, ...]) -> None:
+    build, ii = space.build, space.ii
+    if window >= ii:
+        build.require(*unless)
+        return
+    # (D mod II) >= window with D = r_v - r_o in (-II, II): D >= window, or D < 0 and D >= window - II.
+    build.require(*unless, build.residue_ge(v, o, window), build.residue_ge(o, v, 1))
+    build.require(*unless, build.residue_ge(v, o, window - ii))

@@ -1,0 +1,83 @@
+"""What all constraint families share: the variables of one problem at one initiation interval, and who can share a group with whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from twill.joint.formula import FALSE, TRUE, Builder, Literal
+from twill.problem import Dependence, Op, Problem
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which families and redundancies a formula contains; the relaxations of formulation 4.7 are the False settings.
+
+    max_groups   regular warp groups that may be opened (symmetry: formulation 5.1, items 3 and 4)
+    closure      add the longest-path consequences of the dependences (formulation 5.1, item 5); never changes the answer
+    """
+
+    memory: bool = True
+    groups: bool = True
+    blocking: bool = True
+    registers: bool = True
+    max_groups: int | None = None
+    closure: bool = True
+
+
+@dataclass
+class Space:
+    """Variables: one (residue, stage) pair per op, numbered as in the problem, and one for the origin of time (the last)."""
+
+    problem: Problem
+    options: Options
+    build: Builder
+    number: dict[str, int]
+    counted: dict[tuple[int, int], tuple[Literal, ...]] = field(default_factory=dict)
+    members: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    same_group: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    group_count: int = 0
+
+    @property
+    def ii(self) -> int:
+        """Initiation interval."""
+        return self.build.ii
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """Ops of the problem."""
+        return self.problem.ops
+
+    @property
+    def origin(self) -> int:
+        """Number of the variable pair that stands for the start of iteration 0."""
+        return len(self.problem.ops)
+
+    def ends(self, dep: Dependence) -> tuple[int, int]:
+        """Variable numbers of source and destination."""
+        return self.number[dep.src], self.number[dep.dst]
+
+    def same(self, u: int, v: int) -> Literal:
+        """Literal: ops u and v are in the same warp group."""
+        if u == v:
+            return TRUE
+        first, second = self.ops[u].variable_latency, self.ops[v].variable_latency
+        if first != second:
+            return FALSE
+        if first or not self.options.groups:
+            # Without the group families every pair may be together or apart as it likes: callers that relax groups never ask.
+            return TRUE
+        key = (min(u, v), max(u, v))
+        if key not in self.same_group:
+            self.same_group[key] = self._define_same(*key)
+        return self.same_group[key]
+
+    def _define_same(self, u: int, v: int) -> Literal:
+        if self.group_count == 1:
+            return TRUE
+        together = self.build.boolean(f"same({self.ops[u].name},{self.ops[v].name})")
+        for g in range(self.group_count):
+            in_u, in_v = self.members.get((u, g), FALSE), self.members.get((v, g), FALSE)
+            self.build.require(-in_u, -in_v, together)
+            self.build.require(-in_u, in_v, -together)
+            self.build.require(-in_v, in_u, -together)
+        return together
