@@ -90,7 +90,12 @@ def stage_limit(problem: Problem, ii: int, length: int | None = None) -> int:
     lower: dict[str, int] = {}
     for d in problem.dependences:
         forward = max(0, -(-(d.delay + ops[d.src].spill + ii - 1) // ii) - d.distance)
-        for ends, name, reach in ((upper, d.dst, forward), (lower, d.src, forward), (upper, d.src, d.distance), (lower, d.dst, d.distance)):
+        for ends, name, reach in (
+            (upper, d.dst, forward),
+            (lower, d.src, forward),
+            (upper, d.src, d.distance),
+            (lower, d.dst, d.distance),
+        ):
             ends[name] = max(ends.get(name, 0), reach)
     free = min(sum(upper.values()), sum(lower.values()))
     # With a length, the origin may lie anywhere in its turn, which adds one stage.

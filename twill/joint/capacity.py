@@ -61,6 +61,5 @@ def _covers(build: Builder, v: int, u: int, shift: int, rest: int) -> Literal:
     """Literal: (residue_u - residue_v + shift) mod II < rest."""
     ii = build.ii
     return build.either(
-        build.both((build.residue_ge(u, v, k * ii - shift), build.residue_ge(v, u, shift - k * ii - rest + 1)))
-        for k in (-1, 0, 1, 2)
+        build.both((build.residue_ge(u, v, k * ii - shift), build.residue_ge(v, u, shift - k * ii - rest + 1))) for k in (-1, 0, 1, 2)
     )

@@ -57,9 +57,7 @@ def used(space: Space, g: int) -> Literal:
 
 def at_least_as_wide(space: Space, g: int, width: int) -> Literal:
     """Literal: group g holds an op that needs a group of `width` warps or more."""
-    return space.build.either(
-        x for (v, h), x in space.members.items() if h == g and space.problem.width_of(space.ops[v].warps) >= width
-    )
+    return space.build.either(x for (v, h), x in space.members.items() if h == g and space.problem.width_of(space.ops[v].warps) >= width)
 
 
 def width_terms(space: Space) -> list[tuple[int, Literal]]:

@@ -1,6 +1,6 @@
 """Q': memories hold all live instances.
 
-    sum over v of footprint(v, m) * n_v(p) <= capacity(m)        every memory m, every phase p
+sum over v of footprint(v, m) * n_v(p) <= capacity(m)        every memory m, every phase p
 """
 
 from __future__ import annotations

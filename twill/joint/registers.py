@@ -70,9 +70,7 @@ def _has_width(space: Space, w: int, width: int) -> Literal:
     build = space.build
 
     def at_least(size: int) -> Literal:
-        return build.either(
-            build.both((x, at_least_as_wide(space, g, size))) for (v, g), x in space.members.items() if v == w
-        )
+        return build.either(build.both((x, at_least_as_wide(space, g, size))) for (v, g), x in space.members.items() if v == w)
 
     return build.both((at_least(width), -at_least(wider[0]) if wider else TRUE))
 
@@ -89,9 +87,6 @@ def sm_cut(space: Space, phases: Iterable[tuple[int, int]], cap: int) -> None:
     apart = [-space.same(a, b) for i, (a, _) in enumerate(chosen) for b, _ in chosen[:i]]
     active = build.both([*apart, *(_has_width(space, w, width) for w, width in chosen)])
     terms = [
-        (weight * width, build.both((literal, active)))
-        for w, width in chosen
-        for weight, literal in demand(space, w, width, limit, cap)
+        (weight * width, build.both((literal, active))) for w, width in chosen for weight, literal in demand(space, w, width, limit, cap)
     ]
     build.at_most(terms, limit)
-

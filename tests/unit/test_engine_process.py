@@ -1,0 +1,117 @@
+"""Engines run in a child process and are never trusted: hostile children end in the right error, quickly, with no orphan."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pytest
+
+from twill.engines.process import ProcessEngine
+from twill.errors import SolverError
+from twill.joint.formula import Builder, Formula
+
+HELLO = """
+import sys, json, time, os
+say = lambda x: print(json.dumps(x), flush=True)
+say({'version': 'Fake 1'})
+sys.stdin.buffer.read(8)
+"""
+
+
+def fake(script: str) -> ProcessEngine:
+    return ProcessEngine("fake", command=[sys.executable, "-c", HELLO + script])
+
+
+def two_ops() -> Formula:
+    """Two ops on one exclusive unit, 2 cycles each, in 4 cycles."""
+    build = Builder(4, 1, ("a", "b"))
+    build.exclusive([(0, 0, 2), (1, 0, 2)])
+    build.precede(0, 1, 2, 0)
+    return build.formula()
+
+
+def test_a_model_that_satisfies_the_formula_is_accepted() -> None:
+    engine = fake("say({'status': 'sat', 'residues': [0, 2], 'stages': [0, 0], 'booleans': []})")
+    answer = engine.decide(two_ops(), 5)
+    assert answer.status == "sat"
+    assert answer.model is not None and answer.model.residues == (0, 2)
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("say({'status': 'sat'})", "engine fake claims a solution that breaks the problem: it gives no model."),
+        (
+            "say({'status': 'sat', 'residues': [0, 1], 'stages': [0, 0], 'booleans': []})",
+            "engine fake claims a solution that breaks the problem: b starts less than 2 cycles after a.",
+        ),
+        (
+            "say({'status': 'sat', 'residues': [0, 3], 'stages': [0, 0], 'booleans': []})",
+            "engine fake claims a solution that breaks the problem: a and b overlap on one unit.",
+        ),
+        (
+            "say({'status': 'sat', 'residues': [0], 'stages': [0], 'booleans': []})",
+            "engine fake claims a solution that breaks the problem: the model does not give a residue and a stage for every op.",
+        ),
+        ("say({'status': 'optimal'})", "engine fake answered with the unknown status 'optimal'."),
+        ("say([1])", "engine fake printed something that is not an answer: b'[1]\\n'."),
+        (
+            "print('Segmentation fault', flush=True)",
+            "engine fake printed something that is not an answer: b'Segmentation fault\\n'.",
+        ),
+        (
+            "os._exit(9)",
+            "engine fake ended with status 9 before it answered. A larger --memory-limit or another --engine may help.",
+        ),
+        ("os.kill(os.getpid(), 9)", "engine fake was ended by signal 9 before it answered."),
+    ],
+)
+def test_a_lying_or_dying_engine_is_a_solver_error(script: str, message: str) -> None:
+    engine = fake(script)
+    with pytest.raises(SolverError) as caught:
+        engine.decide(two_ops(), 5)
+    assert str(caught.value).startswith(message)
+    assert engine._child is None
+
+
+def test_an_engine_that_never_answers_is_killed_and_says_unknown() -> None:
+    engine = fake("time.sleep(60)")
+    begun = time.monotonic()
+    answer = engine.decide(two_ops(), 0.2)
+    assert answer.status == "unknown"
+    assert answer.detail == "fake gave no answer in 0.2 s"
+    assert time.monotonic() - begun < 2.2
+    assert engine._child is None
+
+
+def test_closing_leaves_no_process_behind() -> None:
+    engine = fake("time.sleep(60)")
+    engine.start()
+    assert engine._child is not None
+    pid = engine._child.pid
+    engine.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_memory_limit_ends_in_unknown_or_a_solver_error_never_in_a_verdict() -> None:
+    engine = ProcessEngine("cpsat", memory_mb=200)
+    try:
+        assert engine.decide(two_ops(), 20).status == "unknown"
+    except SolverError as error:
+        assert "before it answered" in str(error)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("name", ["yices", "cpsat"])
+def test_real_engines_answer_and_can_be_asked_again(name: str) -> None:
+    engine = ProcessEngine(name)
+    assert engine.decide(two_ops()).status == "sat"
+    build = Builder(3, 1, ("a", "b"))
+    build.exclusive([(0, 0, 2), (1, 0, 2)])
+    assert engine.decide(build.formula()).status == "unsat"
+    engine.close()

@@ -1,0 +1,156 @@
+"""Formula -> CP-SAT: Precedence, NoOverlap and AtMost in their native forms, the rest as half-reified differences and clauses.
+
+One worker and a fixed seed: repeatable, and faster than several workers on few cores (design: solvers, section 4).
+Runs inside a worker process only.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as package_version
+from typing import Any
+
+from ortools.sat.python import cp_model
+
+from twill.engines.answers import Answer
+from twill.joint.formula import Boolean, Difference, Formula, Literal, Model, NoOverlap, Precedence
+
+NAME = "cpsat"
+
+
+def version() -> str:
+    """Name and version of the library."""
+    return f"CP-SAT {package_version('ortools')}"
+
+
+def decide(formula: Formula, time_limit: float | None = None) -> Answer:
+    """Decide `formula`; "unknown" when `time_limit` (seconds) runs out."""
+    translated = _Translation(formula)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    # Residues and stages keep few linear consequences: measured on the reference graphs, level 2 relaxations only cost time.
+    solver.parameters.linearization_level = 1
+    if time_limit is not None:
+        solver.parameters.max_time_in_seconds = max(time_limit, 0.001)
+    status = solver.solve(translated.model)
+    if status == cp_model.INFEASIBLE:
+        return Answer("unsat", NAME)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Answer("unknown", NAME, detail=f"CP-SAT says {solver.status_name(status)}")
+    return Answer("sat", NAME, translated.read(solver))
+
+
+class _Translation:
+    """A CP-SAT model of a formula and the way back."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        self.model = cp_model.CpModel()
+        ii, top = formula.ii, formula.stage_limit
+        self.residues: list[Any] = [
+            self.model.new_int_var(0, 0 if v == formula.anchor else ii - 1, f"r[{name}]") for v, name in enumerate(formula.names)
+        ]
+        self.stages: list[Any] = [self.model.new_int_var(0, top, f"s[{name}]") for name in formula.names]
+        self.literals: dict[int, Any] = {1: self.model.new_constant(1)}
+        self._define_nodes()
+        for clause in formula.asserted:
+            self._assert(clause)
+        for precedence in formula.precedences:
+            self._precede(precedence)
+        for unit in formula.no_overlaps:
+            self._exclusive(unit)
+        for limit in formula.at_mosts:
+            self.model.add(sum(weight * self.literal(x) for weight, x in limit.terms) <= limit.bound)
+
+    def literal(self, x: Literal) -> Any:
+        return self.literals[x] if x > 0 else ~self.literals[-x]
+
+    def _define_nodes(self) -> None:
+        """A Boolean per node, tied to its meaning in the directions in which it is used."""
+        needed = _polarities(self.formula)
+        for number, node in enumerate(self.formula.nodes[1:], start=2):
+            positive, negative = number in needed, -number in needed
+            if not (positive or negative):
+                continue
+            literal = self.literals[number] = self.model.new_bool_var(node.name if isinstance(node, Boolean) else "")
+            if isinstance(node, Boolean):
+                continue
+            if isinstance(node, Difference):
+                self._tie_difference(node, literal, positive, negative)
+                continue
+            if positive:
+                self.model.add_bool_or([*map(self.literal, node.literals), ~literal])
+            if negative:
+                for x in node.literals:
+                    self.model.add_implication(self.literal(x), literal)
+
+    def _tie_difference(self, node: Difference, literal: Any, positive: bool, negative: bool) -> None:
+        values = self.stages if node.stage else self.residues
+        gap = values[node.left] - values[node.right]
+        if positive:
+            self.model.add(gap >= node.bound).only_enforce_if(literal)
+        if negative:
+            self.model.add(gap <= node.bound - 1).only_enforce_if(~literal)
+
+    def _assert(self, clause: Literal) -> None:
+        node = self.formula.nodes[abs(clause) - 1]
+        if clause == -1:
+            self.model.add_bool_or([])
+        elif clause > 1 and not isinstance(node, Boolean | Difference):
+            self.model.add_bool_or([self.literal(x) for x in node.literals])
+        else:
+            self.model.add_bool_and([self.literal(clause)])
+
+    def _start(self, v: int) -> Any:
+        return self.formula.ii * self.stages[v] + self.residues[v]
+
+    def _precede(self, p: Precedence) -> None:
+        gap = self._start(p.after) - self._start(p.before)
+        constraint = self.model.add(gap >= p.delay - p.distance * self.formula.ii)
+        if p.unless != -1:
+            constraint.only_enforce_if(self.literal(-p.unless))
+
+    def _exclusive(self, unit: NoOverlap) -> None:
+        """Around the circle of II cycles: every reservation once in this turn and once in the next, none may overlap."""
+        ii, model = self.formula.ii, self.model
+        intervals = []
+        for v, offset, duration in unit.items:
+            at = self.residues[v]
+            if offset % ii:
+                at = model.new_int_var(0, ii - 1, "")
+                turn = model.new_int_var(0, 1, "")
+                model.add(at == self.residues[v] + offset % ii - ii * turn)
+            intervals.append(model.new_fixed_size_interval_var(at, duration, ""))
+            intervals.append(model.new_fixed_size_interval_var(at + ii, duration, ""))
+        model.add_no_overlap(intervals)
+
+    def read(self, solver: Any) -> Model:
+        """The solver's values as a Model of the formula."""
+        return Model(
+            tuple(int(solver.value(r)) for r in self.residues),
+            tuple(int(solver.value(s)) for s in self.stages),
+            tuple(
+                (number, bool(solver.value(self.literals[number])))
+                for number, node in enumerate(self.formula.nodes, start=1)
+                if isinstance(node, Boolean) and number in self.literals
+            ),
+        )
+
+
+def _polarities(formula: Formula) -> set[Literal]:
+    """Literals whose truth matters: `n` if node n must be able to be forced true, `-n` if false.  Downward closed over Or nodes."""
+    seen: set[Literal] = set()
+    todo: list[Literal] = list(formula.asserted)
+    todo += [p.unless for p in formula.precedences]
+    for limit in formula.at_mosts:
+        # A sum pushes its literals down: what must be tied is "the meaning holds, so the literal is true".
+        todo += [-x for _, x in limit.terms]
+    while todo:
+        x = todo.pop()
+        if x in seen or abs(x) == 1:
+            continue
+        seen.add(x)
+        node = formula.nodes[abs(x) - 1]
+        if not isinstance(node, Boolean | Difference):
+            todo += node.literals if x > 0 else [-y for y in node.literals]
+    return seen

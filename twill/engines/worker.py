@@ -1,0 +1,71 @@
+"""Child process of an engine: `python -m twill.engines.worker NAME MEMORY_MB`.
+
+Reads length-prefixed pickled (formula, time limit) pairs from standard input until it closes; writes one JSON line per answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import pickle
+import resource
+import signal
+import sys
+from typing import BinaryIO, TextIO
+
+from twill.engines.answers import Answer
+from twill.joint.formula import Formula
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Answer questions until standard input closes."""
+    name, memory_mb = sys.argv[1], int(sys.argv[2])
+    _die_with_parent()
+    if memory_mb:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    # Whatever a solver library prints must not mix with the answers.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    engine = importlib.import_module(f"twill.engines.{name}")
+    _write(answers, {"version": engine.version()})
+    while (question := _read(sys.stdin.buffer)) is not None:
+        formula, time_limit = question
+        try:
+            answer = engine.decide(formula, time_limit)
+        except MemoryError:
+            answer = Answer("unknown", name, detail=f"the memory limit of {memory_mb} MB was reached")
+        _write(answers, _record(answer))
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent dies (Linux; elsewhere the closed pipe ends it after the answer)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _read(stream: BinaryIO) -> tuple[Formula, float | None] | None:
+    header = stream.read(8)
+    if len(header) < 8:
+        return None
+    question: tuple[Formula, float | None] = pickle.loads(stream.read(int.from_bytes(header, "little")))
+    return question
+
+
+def _record(answer: Answer) -> dict[str, object]:
+    record: dict[str, object] = {"status": answer.status, "detail": answer.detail}
+    if answer.model is not None:
+        record |= {"residues": answer.model.residues, "stages": answer.model.stages, "booleans": answer.model.booleans}
+    return record
+
+
+def _write(stream: TextIO, record: dict[str, object]) -> None:
+    stream.write(json.dumps(record) + "\n")
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What is minimised after II and length, in order (formulation 8.3), and its value for a schedule."""
+
+from __future__ import annotations
+
+from twill.problem import Problem
+from twill.schedule import Schedule
+
+# Fewer crossing bytes first: fewer groups at the price of moving tiles between warps would be a bad trade.
+DEFAULT_ORDER = ("crossing_bytes", "groups", "warps")
+
+TITLES = {
+    "ii": "initiation interval",
+    "length": "length of one iteration",
+    "crossing_bytes": "bytes of register values that cross warp groups per iteration",
+    "groups": "warp groups beside the variable-latency group",
+    "warps": "warps of these groups",
+}
+
+
+def measure(problem: Problem, schedule: Schedule, objective: str) -> int:
+    """Value of `objective` ("crossing_bytes", "groups" or "warps") for `schedule`."""
+    group = schedule.groups
+    if objective == "crossing_bytes":
+        leaving = {d.src for d in problem.dependences if d.carries_value and group[d.src] != group[d.dst]}
+        return sum(op.crossing_bytes for op in problem.ops if op.name in leaving)
+    widths: dict[int, int] = {}
+    for op in problem.ops:
+        if not op.variable_latency:
+            g = group[op.name]
+            widths[g] = max(widths.get(g, 0), problem.width_of(op.warps))
+    return len(widths) if objective == "groups" else sum(widths.values())
