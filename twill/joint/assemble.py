@@ -15,6 +15,7 @@ from twill.joint.length import add_length
 from twill.joint.memory import add_memory
 from twill.joint.registers import add_registers, sm_cut
 from twill.joint.space import Options, Space
+from twill.joint.straight_line import StraightLine
 from twill.problem import Problem
 from twill.schedule import Placement, Schedule
 
@@ -46,7 +47,7 @@ class Question:
 
 def assemble(question: Question) -> tuple[Formula, Space]:
     """The formula of a question, and the variables by which `decode` reads a model of it."""
-    problem, options = question.problem, question.options
+    problem, options = _as_read(question), question.options
     names = (*(op.name for op in problem.ops), "(origin)")
     build = Builder(question.ii, stage_limit(problem, question.ii, question.length), names, anchor=_anchor(problem))
     space = Space(problem, options, build, {name: i for i, name in enumerate(names[:-1])})
@@ -56,17 +57,46 @@ def assemble(question: Question) -> tuple[Formula, Space]:
     add_dependences(space)
     if options.blocking and options.groups:
         add_concurrency(space)
+    if options.literal:
+        _add_straight_line(space, question)
+    else:
+        _add_steady_state(space, question)
+    if question.length is not None:
+        add_length(space, question.length)
+    for objective, bound in question.at_most:
+        build.at_most(OBJECTIVES[objective](space), bound)
+    return build.formula(), space
+
+
+def _as_read(question: Question) -> Problem:
+    """The problem as the reading takes it: the published one drops dependences that reach past its copies and waits out whole spans."""
+    problem = question.problem
+    if not question.options.literal or question.length is None:
+        return problem
+    copies = -(-question.length // question.ii)
+    kept = tuple(d for d in problem.dependences if d.distance < copies)
+    return replace(problem, dependences=kept, rules=replace(problem.rules, window="cycles"))
+
+
+def _add_steady_state(space: Space, question: Question) -> None:
+    options = question.options
     if options.memory:
         add_memory(space, question.counted)
     if options.registers and options.groups:
         add_registers(space, question.counted)
         for cut in question.cuts:
             sm_cut(space, [(space.number[name], width) for name, width in cut], question.counted)
-    if question.length is not None:
-        add_length(space, question.length)
-    for objective, bound in question.at_most:
-        build.at_most(OBJECTIVES[objective](space), bound)
-    return build.formula(), space
+
+
+def _add_straight_line(space: Space, question: Question) -> None:
+    assert question.length is not None, "the published system is about one length"
+    # A dropped dependence still makes its value live to the end of the last copy (E0).
+    carried = {d.src for d in question.problem.dependences if d.distance > 0}
+    program = StraightLine(space, -(-question.length // question.ii), sorted(carried))
+    if question.options.memory:
+        program.add_memory()
+    if question.options.registers and question.options.groups:
+        program.add_registers()
 
 
 def _anchor(problem: Problem) -> int:

@@ -13,6 +13,7 @@ class Options:
     """Which families and redundancies a formula contains; the relaxations of formulation 4.7 are the False settings.
 
     max_groups   regular warp groups that may be opened (symmetry: formulation 5.1, items 3 and 4)
+    literal      the published straight-line system instead of the steady state (formulation 4.2); needs a length
     closure      add the longest-path consequences of the dependences (formulation 5.1, item 5); never changes the answer
     """
 
@@ -21,6 +22,7 @@ class Options:
     blocking: bool = True
     registers: bool = True
     max_groups: int | None = None
+    literal: bool = False
     closure: bool = True
 
 
@@ -55,6 +57,24 @@ class Space:
     def ends(self, dep: Dependence) -> tuple[int, int]:
         """Variable numbers of source and destination."""
         return self.number[dep.src], self.number[dep.dst]
+
+    def start_ge(self, left: int, right: int, bound: int) -> Literal:
+        """Literal: M[left] - M[right] >= bound, over start cycles.
+
+        With bound = q * II + rest and 0 <= rest < II, the difference of stages S and that of residues D decide: S >= q + 2, or
+        S >= q + 1 and D >= rest - II, or S >= q and D >= rest.
+        """
+        build = self.build
+        if left == right:
+            return TRUE if bound <= 0 else FALSE
+        q, rest = divmod(bound, self.ii)
+        return build.either(
+            (
+                build.stage_ge(left, right, q + 2),
+                build.both((build.stage_ge(left, right, q + 1), build.residue_ge(left, right, rest - self.ii))),
+                build.both((build.stage_ge(left, right, q), build.residue_ge(left, right, rest))),
+            )
+        )
 
     def same(self, u: int, v: int) -> Literal:
         """Literal: ops u and v are in the same warp group."""

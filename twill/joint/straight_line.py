@@ -1,0 +1,84 @@
+"""E0 to E4, Q and G of the published system: liveness in the finite straight-line program of C = ceil(L / II) copies.
+
+Formulation 4.2, to the letter, for comparison.  Value i of op v is live from its birth up to its last use among the copies that
+exist; the last copy of a value that some dependence carries is live to the end (E0).  The backward recurrence has a quirk that is
+kept (A11): a value whose last use starts in the cycle of its birth counts as live from time 0 up to that cycle.
+
+Counts rise only at births, or at time 0 because of the quirk, so there is one sum per birth (p, j) and one for time 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from twill.joint.formula import FALSE, TRUE, Literal
+from twill.joint.space import Space
+
+Event = tuple[int, int] | None  # (op, copy) that starts, or None for time 0
+
+
+class StraightLine:
+    """Liveness literals of one space whose formula has a fixed length; `carried` are the ops that some dependence carries (E0)."""
+
+    def __init__(self, space: Space, copies: int, carried: Iterable[str]) -> None:
+        self.space, self.copies = space, copies
+        self.carried = {space.number[name] for name in carried}
+        self.uses: dict[int, set[tuple[int, int]]] = {}
+        for d in space.problem.dependences:
+            self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
+
+    def add_memory(self) -> None:
+        """Q: every memory at every event."""
+        for memory, capacity in self.space.problem.limits.memories:
+            held = {v: op.footprint(memory) for v, op in enumerate(self.space.ops) if op.footprint(memory) > 0}
+            for event in self._events(list(held)):
+                terms = [(size, x) for v, size in held.items() for x in self._instances(v, event)]
+                self.space.build.at_most(terms, capacity)
+
+    def add_registers(self) -> None:
+        """G: every warp group at every event; a value is charged to the group of its producer, ceil(regs / warps of the op) per warp."""
+        space, limit = self.space, self.space.problem.limits.registers_per_warp
+        if limit is None:
+            return
+        held = {v: -(-op.registers // op.warps) for v, op in enumerate(space.ops) if op.registers > 0}
+        for event in self._events(list(held)):
+            for anchor in [event[0]] if event else held:
+                terms = [
+                    (share, space.build.both((x, space.same(v, anchor))))
+                    for v, share in held.items()
+                    if space.same(v, anchor) != FALSE
+                    for x in self._instances(v, event)
+                ]
+                space.build.at_most(terms, limit)
+
+    def _events(self, ops: list[int]) -> Iterator[Event]:
+        yield None
+        for op in ops:
+            for copy in range(self.copies):
+                yield op, copy
+
+    def _instances(self, v: int, event: Event) -> list[Literal]:
+        return [self._alive(v, i, event) for i in range(self.copies)]
+
+    def _alive(self, v: int, i: int, event: Event) -> Literal:
+        build = self.space.build
+        born = self._started(v, i, event)
+        if i == self.copies - 1 and v in self.carried:
+            return born
+        uses = [(x, i + d) for x, d in sorted(self.uses.get(v, ())) if i + d < self.copies]
+        if not uses:
+            return FALSE
+        pending = build.either(-self._started(x, j, event) for x, j in uses)
+        at_birth = build.both(self._not_later(x, j, v, i) for x, j in uses)
+        return build.either((build.both((born, pending)), build.both((at_birth, -born))))
+
+    def _started(self, v: int, i: int, event: Event) -> Literal:
+        """Copy i of v starts at or before the event."""
+        if event is None:
+            return self.space.start_ge(self.space.origin, v, i * self.space.ii)
+        p, j = event
+        return TRUE if (v, i) == (p, j) else self.space.start_ge(p, v, (i - j) * self.space.ii)
+
+    def _not_later(self, x: int, j: int, v: int, i: int) -> Literal:
+        """Copy j of x starts no later than copy i of v."""
+        return self.space.start_ge(v, x, (j - i) * self.space.ii)
