@@ -1,0 +1,131 @@
+"""What a right schedule is, cycle by cycle: every slot of the II is visited, every instance counted.
+
+`broken` names the families of constraints that a schedule breaks.  It is slow and plain on purpose: it is what the checker, the
+oracle and, through them, the solvers are measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from twill.problem import Op, Problem
+
+Starts = Mapping[str, int]
+Groups = Mapping[str, int]
+
+
+def broken(problem: Problem, ii: int, starts: Starts, groups: Groups) -> set[str]:
+    """Families of constraints that the schedule breaks; it must place every op."""
+    tests = {
+        "dependence": dependences_hold(problem, ii, starts, groups),
+        "capacity": capacity_holds(problem, ii, starts),
+        "group": membership_holds(problem, groups),
+        "warps": warps_suffice(problem, groups),
+        "blocking": waits_hold(problem, ii, starts, groups),
+        "memory": memories_suffice(problem, ii, starts),
+        "registers": registers_suffice(problem, ii, starts, groups),
+    }
+    return {family for family, holds in tests.items() if not holds}
+
+
+def length(problem: Problem, starts: Starts) -> int:
+    """Cycles of one iteration."""
+    return max(starts[op.name] + max(1, op.cycles) for op in problem.ops) - min(starts.values())
+
+
+def dependences_hold(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
+    """Every consumer starts late enough, later still in another group."""
+    for d in problem.dependences:
+        apart = groups[d.src] != groups[d.dst] and problem.rules.cross_warp
+        earliest = starts[d.src] + d.delay + (problem.op(d.src).spill if apart else 0)
+        if starts[d.dst] + d.distance * ii < earliest:
+            return False
+    return True
+
+
+def capacity_holds(problem: Problem, ii: int, starts: Starts) -> bool:
+    """No slot holds more servers of a unit than there are."""
+    for unit, capacity in problem.limits.units:
+        load = [0] * ii
+        for op in problem.ops:
+            for row in op.reservations:
+                if row.unit == unit:
+                    for cycle in range(row.duration):
+                        load[(starts[op.name] + row.offset + cycle) % ii] += row.amount
+        if max(load) > capacity:
+            return False
+    return True
+
+
+def membership_holds(problem: Problem, groups: Groups) -> bool:
+    """Group 0 is the variable-latency ops; register values stay inside one group where they must."""
+    if any(op.variable_latency != (groups[op.name] == 0) for op in problem.ops):
+        return False
+    if problem.rules.cross_warp:
+        return True
+    return all(groups[d.src] == groups[d.dst] for d in problem.dependences if problem.op(d.src).registers > 0)
+
+
+def width(problem: Problem, groups: Groups, group: int) -> int:
+    """Warps of a group."""
+    wide = 1
+    while wide < max(op.warps for op in problem.ops if groups[op.name] == group):
+        wide *= 2
+    return wide
+
+
+def warps_suffice(problem: Problem, groups: Groups) -> bool:
+    """The regular groups fit the machine."""
+    return sum(width(problem, groups, g) for g in set(groups.values()) if g != 0) <= problem.limits.warps
+
+
+def waiting(problem: Problem, groups: Groups) -> set[str]:
+    """Ops that wait synchronously."""
+    return {d.dst for d in problem.dependences if d.blocking or (groups[d.src] != groups[d.dst] and problem.op(d.src).registers > 0)}
+
+
+def window(problem: Problem, op: Op) -> int:
+    """Cycles for which an op holds its group against those that wait."""
+    return {"issue": op.issue, "cycles": op.cycles}[problem.rules.window]
+
+
+def waits_hold(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
+    """An op that waits starts when no other op of its group has started within its window."""
+    for v in waiting(problem, groups):
+        for o in problem.ops:
+            if o.name != v and groups[o.name] == groups[v]:
+                held = {(starts[o.name] + cycle) % ii for cycle in range(window(problem, o))}
+                if starts[v] % ii in held:
+                    return False
+    return True
+
+
+def alive(problem: Problem, ii: int, starts: Starts, op: Op) -> list[int]:
+    """Live instances of the op's result in every slot."""
+    uses = [starts[d.dst] + d.distance * ii for d in problem.dependences if d.src == op.name and d.carries_value]
+    count = [0] * ii
+    for cycle in range(starts[op.name], max(uses, default=starts[op.name])):
+        count[cycle % ii] += 1
+    return count
+
+
+def memories_suffice(problem: Problem, ii: int, starts: Starts) -> bool:
+    """Live instances fit every memory."""
+    for memory, capacity in problem.limits.memories:
+        held = [(dict(op.memory).get(memory, 0), alive(problem, ii, starts, op)) for op in problem.ops]
+        if any(sum(size * count[slot] for size, count in held) > capacity for slot in range(ii)):
+            return False
+    return True
+
+
+def registers_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
+    """Live values fit the registers of a warp of their group, and the groups' peaks fit the SM."""
+    total = 0
+    for group in set(groups.values()):
+        wide = width(problem, groups, group)
+        held = [(-(-op.registers // wide), alive(problem, ii, starts, op)) for op in problem.ops if groups[op.name] == group]
+        peak = max(sum(share * count[slot] for share, count in held) for slot in range(ii))
+        if problem.limits.registers_per_warp is not None and peak > problem.limits.registers_per_warp:
+            return False
+        total += wide * peak
+    return problem.limits.registers_per_sm is None or total <= problem.limits.registers_per_sm
