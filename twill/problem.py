@@ -76,7 +76,8 @@ class Dependence:
     """`dst` of iteration i starts at least `delay` cycles after the start of `src` of iteration i - `distance`.
 
     kind is "data" (same iteration), "carried" (through the loop), "memory" (kept because memory may be shared) or "token".
-    A dependence of kind "memory" or "token" orders two ops but does not keep the source's result alive.
+    A dependence of kind "memory" or "token" orders two ops but does not keep the source's result alive.  `in_place`: the consumer
+    writes its result where the value is (an accumulator), so that `Rules.hold` does not apply.
     """
 
     src: str
@@ -86,6 +87,7 @@ class Dependence:
     blocking: bool = False
     kind: str = "data"
     value: str = ""
+    in_place: bool = False
 
     @property
     def carries_value(self) -> bool:
@@ -125,10 +127,18 @@ class Rules:
 
     cross_warp  False: a register value may not leave its group (`no_cross_warp`)
     window      "issue" or "cycles": how long an op keeps its group from a blocking consumer
+    in_order    a warp group issues in order: the issue spans of its ops do not overlap (4.8, C'; off in the published reading)
+    hold        operands in memory of an asynchronous op are held until it completes, not only until it starts (A26)
+    rings       every value in memory has its own ring of buffers, as deep as its most live instances (A27)
+    mixed       ops that need different numbers of warps may share a group (A13; False is the peer's equality of warp sets)
     """
 
     cross_warp: bool = True
     window: str = "issue"
+    in_order: bool = False
+    hold: bool = False
+    rings: bool = False
+    mixed: bool = True
 
 
 @dataclass(frozen=True)
@@ -188,6 +198,12 @@ class Problem:
         """Whether the two ends can never share a group: exactly one of them is variable-latency."""
         ops = self.by_name
         return ops[dep.src].variable_latency != ops[dep.dst].variable_latency
+
+    def held(self, dep: Dependence) -> int:
+        """Cycles after the start of `dep.dst` for which the value of `dep.src` must stay alive (Rules.hold)."""
+        ops = self.by_name
+        user = ops[dep.dst]
+        return user.cycles if self.rules.hold and user.asynchronous and ops[dep.src].memory and not dep.in_place else 0
 
     def width_of(self, warps: int) -> int:
         """Width of a group whose widest op needs `warps` warps: the smallest of 1, 2, 4, 8 that suffices (W2')."""

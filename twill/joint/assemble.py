@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from twill.joint.capacity import add_capacity
-from twill.joint.concurrency import add_concurrency
+from twill.joint.concurrency import add_concurrency, add_issue_order
 from twill.joint.crossing import OBJECTIVES
 from twill.joint.dependences import add_dependences
 from twill.joint.exact import Excess, excesses
@@ -57,6 +57,8 @@ def assemble(question: Question) -> tuple[Formula, Space]:
     add_dependences(space)
     if options.blocking and options.groups:
         add_concurrency(space)
+        if problem.rules.in_order:
+            add_issue_order(space)
     if options.literal:
         _add_straight_line(space, question)
     else:

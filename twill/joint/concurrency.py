@@ -4,6 +4,9 @@
 
 v is a blocking consumer always if a blocking dependence enters it, and otherwise when a register value reaches it from another
 group (A16).  The window is issue(o), or cycles(o) under `window = "cycles"` (A15).
+
+With `Rules.in_order` a group is a unit of its own (4.8, C'): the issue spans of its ops do not overlap, modulo II, so that they also
+fit into the II together.
 """
 
 from __future__ import annotations
@@ -24,6 +27,23 @@ def add_concurrency(space: Space) -> None:
                 together = space.same(o, v)
                 if together != FALSE:
                     _separate(space, v, o, window, (-waits, -together))
+
+
+def add_issue_order(space: Space) -> None:
+    """Add family C' for every pair that can share a group."""
+    spans = [(v, op.issue) for v, op in enumerate(space.ops) if op.issue > 0]
+    for v, length in spans:
+        if length > space.ii:
+            space.build.require()
+        for o, other in spans:
+            if o < v and space.same(o, v) != FALSE:
+                apart = -space.same(o, v)
+                _separate(space, v, o, other, (apart,))
+                _separate(space, o, v, length, (apart,))
+    build = space.build
+    for w, _ in spans:
+        # Implied by the separation; tells the solver that a group is full before it has ordered the ops.
+        build.at_most([(length, space.same(v, w)) for v, length in spans], space.ii)
 
 
 def _waits(space: Space, v: int) -> Literal:

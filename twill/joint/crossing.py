@@ -13,7 +13,7 @@ def crossing_terms(space: Space) -> list[tuple[int, Literal]]:
     terms = []
     for v, op in enumerate(space.ops):
         if op.crossing_bytes > 0:
-            leaves = space.build.either(-space.same(v, x) for x, _ in users(space, v))
+            leaves = space.build.either(-space.same(v, x) for x, _, _ in users(space, v))
             if leaves != FALSE:
                 terms.append((op.crossing_bytes, leaves))
     return terms

@@ -38,7 +38,7 @@ class _Live:
         self.end: dict[str, int] = {}
         for d in problem.dependences:
             if d.carries_value:
-                use = self.start[d.dst] + d.distance * self.ii
+                use = self.start[d.dst] + d.distance * self.ii + problem.held(d)
                 self.end[d.src] = max(self.end.get(d.src, use), use)
         self.width: dict[int, int] = {}
         for op in problem.ops:
@@ -59,6 +59,11 @@ def _memory(live: _Live) -> list[Excess]:
     found = []
     for memory, capacity in live.problem.limits.memories:
         held = [op for op in live.problem.ops if op.footprint(memory) > 0]
+        if live.problem.rules.rings:
+            depths = [live.count(op.name, live.phase(op.name)) for op in held]
+            if sum(op.footprint(memory) * n for op, n in zip(held, depths, strict=True)) > capacity:
+                found.append(Excess("memory", max(depths)))
+            continue
         for w in held:
             counts = [live.count(op.name, live.phase(w.name)) for op in held]
             if sum(op.footprint(memory) * n for op, n in zip(held, counts, strict=True)) > capacity:

@@ -1,13 +1,14 @@
 """E': how many instances of a value are alive when another op starts.
 
-A value is live from its op's start up to, not including, the start of its last user, in all iterations at once:
+A value is live from its op's start up to, not including, the start of its last user, in all iterations at once.  With `Rules.hold`
+asynchronous users hold operands in memory until they complete (A26).
 
-    E_v    = max over users x of M_x + distance * II
+    E_v    = max over users x of M_x + distance * II + held
     n_v(p) = ceil((E_v - p) / II) - ceil((M_v - p) / II)        live instances of v at phase p
 
 Counts only rise where a value is born, so p is always the residue of some op w, and with [.] = 1 if true, else 0:
 
-    n_v(r_w) = max over users x of  stage_x + distance - stage_v + [r_x > r_w] - [r_v > r_w]
+    n_v(r_w) = max over users x of  stage_x + distance - stage_v + ceil((r_x + held - r_w) / II) - [r_v > r_w]
 
 `count(v, w)` gives literals "n_v(r_w) >= 1", "... >= 2", ...  Each is implied by the schedule (not the other way round): limits push
 counts down.  Counting stops at a given number; a model that exceeds it is caught by exact evaluation and the formula is refined, so
@@ -16,13 +17,16 @@ that "unsatisfiable" stays a proof.
 
 from __future__ import annotations
 
-from twill.joint.formula import TRUE, Literal
+from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.space import Space
 
 
-def users(space: Space, v: int) -> list[tuple[int, int]]:
-    """(user, distance) of the value that op v produces; order-only dependences do not keep it alive."""
-    return sorted({(space.number[d.dst], d.distance) for d in space.problem.dependences if space.number[d.src] == v and d.carries_value})
+def users(space: Space, v: int) -> list[tuple[int, int, int]]:
+    """(user, distance, cycles held after the user's start) of the value of op v; order-only dependences do not keep it alive."""
+    problem = space.problem
+    return sorted(
+        {(space.number[d.dst], d.distance, problem.held(d)) for d in problem.dependences if space.number[d.src] == v and d.carries_value}
+    )
 
 
 def count(space: Space, v: int, w: int, up_to: int) -> tuple[Literal, ...]:
@@ -35,15 +39,17 @@ def count(space: Space, v: int, w: int, up_to: int) -> tuple[Literal, ...]:
 
 
 def _at_least(space: Space, v: int, w: int, k: int) -> Literal:
-    build = space.build
+    """n_v >= k: for some user x, stage_x + distance + turns - stage_v - [r_v > r_w] >= k, turns = ceil((r_x + held - r_w) / II)."""
+    build, ii = space.build, space.ii
     later = build.residue_ge(v, w, 1)  # the instance of this turn is not born yet
     ways: list[Literal] = []
-    for x, distance in users(space, v):
-        needed = build.residue_ge(x, w, 1)  # the use of this turn is still to come
-        reach = [TRUE if x == v and distance >= j else build.stage_ge(x, v, j - distance) for j in (k - 1, k, k + 1)]
-        ways += [
-            reach[2],
-            build.both((reach[1], build.either((needed, -later)))),
-            build.both((reach[0], needed, -later)),
-        ]
+    for x, distance, held in users(space, v):
+        most = -(-(held + ii - 1) // ii)
+        for turns in range(most + 1):
+            # turns >= t holds when r_x + held - r_w > (t - 1) * II; t = 0 always.
+            reached = TRUE if turns == 0 else build.residue_ge(x, w, (turns - 1) * ii + 1 - held)
+            for unborn in (0, 1):
+                need = k - distance - turns + unborn
+                far = (TRUE if need <= 0 else FALSE) if x == v else build.stage_ge(x, v, need)
+                ways.append(build.both((far, reached, TRUE if unborn else -later)))
     return build.either(ways)
