@@ -1,15 +1,16 @@
 """twill: optimal software pipelining and warp specialization for tensor-core GPU kernels, with proof.
 
-The public face.  Everything heavy (readers, solvers, the checker) is imported when it is first used, so that `import twill` is cheap.
+The public face.  Readers, solvers and the checker are imported when they are first used, so that `import twill` is cheap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twill.errors import TwillError
+from twill.errors import BadInput, Place, TwillError, VerificationFailed
 from twill.problem import Problem
 
 # The submodule is loaded before the function below takes its name, so that no later import puts it back.
@@ -52,40 +53,54 @@ def load_problem(
     function: str | None = None,
     loop_line: int | None = None,
     coupling: str = "auto",
+    stage: Callable[[str], None] = lambda _: None,
 ) -> Problem:
-    """The scheduling problem in a file: a costed graph (.json), or a loop of a kernel (.ttgir) on a machine.
+    """The scheduling problem in a file: a costed graph (.json), or a loop of a kernel (TTGIR) on a machine.
 
     machine    needed for TTGIR; a graph carries its costs and limits
     loop_line  line of the loop in the TTGIR; None for the innermost loop with tensor-core work
     coupling   costs of CUDA-core work beside a busy tensor core ("coupled"), beside an idle one ("alone"), or what fits ("auto")
+    stage      told "read", "graph" and "costs" as these begin
 
     Raises BadInput or Unsupported.
     """
+    stage("read")
     if Path(path).suffix == ".json":
         from twill.frontends import graph_json
 
         return graph_json.read_problem(path)
+    if machine is None:
+        raise BadInput("a kernel needs a machine.", place=Place(file=str(path)), remedy="Name one, for example: --machine h100.")
+    program = load_program(path, function=function)
+    model = load_machine(machine) if isinstance(machine, (str, Path)) else machine
     from twill import costs
-    from twill.errors import BadInput, Place
     from twill.graph.build import loop_graph
 
-    if machine is None:
-        raise BadInput("a kernel needs a machine.", place=Place(file=str(path)), remedy="Name one with --machine, e.g. --machine h100.")
-    model = load_machine(machine) if isinstance(machine, (str, Path)) else machine
-    graph = loop_graph(load_program(path, function=function), loop_line=loop_line)
+    stage("graph")
+    graph = loop_graph(program, loop_line=loop_line)
+    stage("costs")
     return costs.price(graph, model, coupling=coupling)
 
 
-def schedule(
-    problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None
-) -> Result:
-    """The best schedule of `problem`, with what proves it.  See `twill.search.schedule`.
+def schedule(problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None) -> Result:
+    """The best schedule of `problem` that the options allow, with what proves it; see `twill.search.schedule`.
 
-    A schedule in the result has passed the independent checker; VerificationFailed is raised otherwise.
+    A schedule in the result has passed the independent checker, and `certificate.checked` says so.  Raises VerificationFailed when
+    it did not pass, SolverError when a solver died or lied.
     """
     from twill import search
 
-    return search.schedule(problem, options or search.Options(), progress)
+    result = search.schedule(problem, options or search.Options(), progress)
+    if result.schedule is None:
+        return result
+    violations = check(problem, result.schedule).violations
+    if violations:
+        more = f" ({len(violations) - 1} more)" if len(violations) > 1 else ""
+        raise VerificationFailed(
+            f"the search returned a schedule that the independent checker rejects: {violations[0].message}{more}",
+            remedy="This is an error in twill: please report it with the input.",
+        )
+    return replace(result, certificate=replace(result.certificate, checked=True))
 
 
 def check(problem: Problem, schedule: Schedule) -> Audit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,23 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """A named quantity of the cost formulas: exact, not necessarily whole.  unit, source and quality as in Number."""
+
+    value: Fraction
+    unit: str
+    source: str
+    quality: str
+
+
+@dataclass(frozen=True)
 class CostRule:
     """Cost of one op kind: formulas over the measures of a node (`twill.graph.loopgraph.Node.measures`), in cycles, rounded up.
 
     unit       functional unit that the op occupies, "" for none
     occupancy  cycles that the unit is busy
-    latency    start to result usable
-    issue      cycles that the issuing group is held
+    latency    start to result usable; the formula may use the value of `occupancy`
+    issue      cycles that the issuing group is held; the formula may use the values of `occupancy` and `latency`
     asynchronous, variable_latency, blocking
                completes by barrier or wait; latency unknown to the scheduler; its consumers wait synchronously
     source, quality  as in Number
@@ -49,9 +60,17 @@ class Machine:
     memories        memory -> Number: capacity for one thread block
     limits          named Numbers: warps, registers_per_sm, registers_per_thread, register_granularity, register_minimum,
                     register_maximum, registers_reserved, ... (see the schema in `twill.machine_models`)
-    handoff         named formulas and Numbers for moving a register tile between groups: spill delay by bytes
+    handoff         named formulas for moving a register tile between groups: "spill" is the delay, over the measure bytes;
+                    "spill_coupled" the same beside a busy tensor core, absent when not known
     rules           kind -> CostRule beside an idle tensor core ("alone")
     coupled         kind -> CostRule beside a busy tensor core; kinds that do not change are absent
+    family, chip    e.g. "Hopper" and "H200 SXM"
+    file            the model file, as messages name it
+    device          the whole chip: sms, clock_mhz, l2_bytes, dram_bytes, dram_gb_per_s
+    barriers        what synchronisation takes: mbarrier_one_way, named_barrier_one_way, proxy_fence, ..., in cycles
+    constants       named quantities that formulas use
+    definitions     named formulas that other formulas use; each uses only those before it
+    sources         what the abbreviations at the head of every `source` stand for
     """
 
     name: str
@@ -65,6 +84,14 @@ class Machine:
     rules: tuple[CostRule, ...]
     coupled: tuple[CostRule, ...]
     notes: tuple[str, ...] = ()
+    family: str = ""
+    chip: str = ""
+    file: str = ""
+    device: tuple[tuple[str, Number], ...] = ()
+    barriers: tuple[tuple[str, Number], ...] = ()
+    constants: tuple[tuple[str, Constant], ...] = ()
+    definitions: tuple[tuple[str, str], ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
 
     def limit(self, name: str) -> int:
         """Value of limit `name`; KeyError when the model does not give it."""

@@ -29,3 +29,22 @@ def measure(problem: Problem, schedule: Schedule, objective: str) -> int:
             g = group[op.name]
             widths[g] = max(widths.get(g, 0), problem.width_of(op.warps))
     return len(widths) if objective == "groups" else sum(widths.values())
+
+
+def candidates(problem: Problem, objective: str, most: int) -> list[int]:
+    """Values up to `most`, ascending and `most` among them, that `objective` can take: all others need not be asked about."""
+    if objective == "crossing_bytes":
+        reached = {0}
+        for op in problem.ops:
+            if op.crossing_bytes > 0:
+                reached |= {total + op.crossing_bytes for total in reached if total + op.crossing_bytes <= most}
+        return sorted(reached | {most})
+    regular = [problem.width_of(op.warps) for op in problem.ops if not op.variable_latency]
+    if objective == "groups":
+        return list(range(min(1, len(regular)), most + 1)) or [most]
+    totals = {max(regular, default=0)}  # the widest op's group is there, then any further groups
+    while True:
+        wider = totals | {total + width for total in totals for width in set(regular) if total + width <= most}
+        if wider == totals:
+            return sorted(totals | {most})
+        totals = wider

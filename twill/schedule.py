@@ -52,7 +52,7 @@ class Schedule:
 class Bound:
     """A lower bound on the II with its witness.
 
-    kind     "resource", "recurrence", "recurrence with forced spills", "memory area", "register area", "warp time"
+    kind     "resource", "recurrence", "recurrence with forced spills", "memory area", "register area", "warp time", "issue time"
     value    smallest II that the bound admits
     subject  the unit, memory or register file that it is about ("" for recurrences)
     ops      the ops of the witness: those on the unit, or the cycle in order

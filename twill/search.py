@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
-from twill.bounds import impossible_cycle, lower_bounds
+from twill.bounds import contradictions, least_ii, lower_bounds
 from twill.engines.answers import Engine
 from twill.engines.process import DEFAULT_MEMORY_MB
 from twill.engines.registry import make
 from twill.joint.assemble import Question, assemble, decode
 from twill.joint.exact import excesses
 from twill.joint.space import Options as Families
-from twill.modulo import ModuloAnswer, shortest, smallest_ii
-from twill.objectives import DEFAULT_ORDER, TITLES, measure
-from twill.problem import Problem, Reservation
+from twill.modulo import ModuloAnswer, monotone, shortest, smallest_ii
+from twill.objectives import DEFAULT_ORDER, TITLES, candidates, measure
+from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Refutation, Result, Schedule
 
 
@@ -79,7 +78,7 @@ class Search:
         self.best: Schedule | None = None
         self.lowest = 1
         self.engines: list[str] = []
-        self.seconds: dict[str, float] = {}
+        self.counted, self.cuts = Question(problem, 1).counted, Question(problem, 1).cuts
 
     def run(self) -> Result:
         """Search until done or stopped."""
@@ -94,13 +93,15 @@ class Search:
             self.engine.close()
 
     def _run(self) -> Result:
-        cycle = impossible_cycle(self.problem)
-        if cycle is not None:
-            return self._infeasible(f"the dependence cycle {' -> '.join((*cycle, cycle[0]))} has distance 0 and takes time")
+        reasons = contradictions(self.problem)
+        if reasons:
+            return self._infeasible(" ".join(reasons))
         self.bounds = lower_bounds(self.problem)
-        self.lowest = max((b.value for b in self.bounds), default=1)
+        self.lowest = least_ii(self.bounds)
         self.progress(f"bounds: II >= {self.lowest}")
-        self._stage_one()
+        impossible = self._stage_one()
+        if impossible is not None:
+            return self._infeasible(impossible)
         never = self._smallest_ii()
         if never is not None:
             return self._infeasible(never)
@@ -112,20 +113,23 @@ class Search:
 
     # Stage 1 -----------------------------------------------------------------------------------------------------------------
 
-    def _stage_one(self) -> None:
-        self.modulo = smallest_ii(self.problem, self.lowest, time_limit=self._left())
-        self.engines.append(self.modulo.engine)
-        for ii in self.modulo.excluded:
+    def _stage_one(self) -> str | None:
+        """Smallest II of stage 1; a sentence instead when it is proved that there is none."""
+        answer = self.modulo = smallest_ii(self.problem, self.lowest, time_limit=self._left())
+        self.engines.append(answer.engine)
+        for ii in answer.excluded:
             self._refute(ii, None, "stage 1", f"no modulo schedule at II = {ii}: units and dependences alone exclude it")
-        if self.modulo.ii is not None:
-            self.lowest = max(self.lowest, self.modulo.ii)
-            self.progress(f"stage 1: II = {self.modulo.ii}, length {self.modulo.length}")
+        self.lowest = max(self.lowest, answer.lower)
+        if answer.status == "infeasible":
+            return answer.detail
+        self.progress(f"stage 1: II = {answer.ii}, length {answer.length}")
+        return None
 
     # Stage 2: II -------------------------------------------------------------------------------------------------------------
 
     def _smallest_ii(self) -> str | None:
         """Find the smallest II with a joint schedule; a sentence instead when it is proved that there is none."""
-        if self._try(self.lowest):
+        if self._try_stage_one() or self._try(self.lowest):
             self._claim_ii()
             return None
         if monotone(self.problem):
@@ -159,6 +163,17 @@ class Search:
             ii += 1
             if ii > last:
                 raise _StoppedError(f"no schedule up to II = {last}; reservation tables with holes allow no proof that none exists above")
+
+    def _try_stage_one(self) -> bool:
+        """Whether II and length of stage 1 are those of a joint schedule: then both are proved at once, which is the common case."""
+        assert self.modulo is not None
+        ii, length = self.modulo.ii, self.modulo.length
+        if ii is None or ii != self.lowest or length is None:
+            return False
+        self.best = self._ask(Question(self.problem, ii, length))
+        if self.best is None:
+            self._refute(ii, length, self.engine.name, f"no schedule of at most {length} cycles at II = {ii} ({self.engine.version})")
+        return self.best is not None
 
     def _try(self, ii: int) -> bool:
         """Whether a schedule of any length exists at `ii`; keeps it, or records the refutation."""
@@ -205,53 +220,54 @@ class Search:
     # Stage 2: length and further objectives ----------------------------------------------------------------------------------
 
     def _shortest(self) -> None:
-        """Shortest iteration at the II found."""
+        """Shortest iteration at the II found: first what stage 1 reached, then bisection."""
         assert self.best is not None and self.modulo is not None
         ii = self.best.ii
         alone = self.modulo if self.modulo.ii == ii else shortest(self.problem, ii, time_limit=self._left())
-        low = alone.length if alone.status == "optimal" and alone.length is not None else 1
-        evidence = f"equals the shortest modulo schedule ({alone.engine})"
-        step = 1
-        target = low
+        low = max(1, alone.length_bound, *(r.length + 1 for r in self.refuted if r.ii == ii and r.length is not None))
+        evidence = "equals the shortest modulo schedule" if alone.length == low else "equals the longest path"
+        target = max(low, alone.length or low)
         while self.best.length > low:
+            target = min(target, self.best.length - 1)
             found = self._ask(Question(self.problem, ii, target))
             if found is not None:
                 self.best = found
-                target = (low + found.length - 1) // 2
+                target = max(low, min(found.length - 1, (low + found.length) // 2))
                 continue
             evidence = f"no schedule of length {target} ({self.engine.version})"
             self._refute(ii, target, self.engine.name, f"no schedule of at most {target} cycles at II = {ii} ({self.engine.version})")
-            low, step = target + 1, step * 4
-            target = min(low + step, (low + self.best.length - 1) // 2)
+            target, low = min(target + 4 * (target - low + 1), (target + self.best.length) // 2), target + 1
         self.claims.append(Claim("length", self.best.length, low, True, evidence))
         self.progress(f"length {self.best.length}")
 
     def _least(self, objective: str) -> None:
-        """Least value of `objective` with everything before it fixed."""
+        """Least value of `objective` with everything before it fixed, by bisection over the values it can take."""
         assert self.best is not None
         fixed = tuple((c.objective, c.value) for c in self.claims[2:] if c.value is not None)
-        best = measure(self.problem, self.best, objective)
-        low = 0 if objective == "crossing_bytes" else min(best, 1)
-        evidence = "none is possible" if best == low == 0 else "no fewer is possible"
-        target = low
-        while best > low:
-            found = self._ask(Question(self.problem, self.best.ii, self.best.length, (*fixed, (objective, target))))
+        values = candidates(self.problem, objective, measure(self.problem, self.best, objective))
+        evidence = "no smaller value is possible"
+        low, high, middle = 0, len(values) - 1, 0
+        while low < high:
+            found = self._ask(Question(self.problem, self.best.ii, self.best.length, (*fixed, (objective, values[middle]))))
             if found is not None:
-                self.best, best = found, measure(self.problem, found, objective)
+                self.best = found
+                high = values.index(measure(self.problem, found, objective))
             else:
-                low = target + 1
-                evidence = f"no schedule with at most {target} ({self.engine.version})"
-            target = (low + best - 1) // 2
-        if evidence.startswith("none") or best == 0:
-            evidence = "zero cannot be improved"
-        self.claims.append(Claim(objective, best, low, True, evidence))
-        self.progress(f"{TITLES[objective]}: {best}")
+                evidence = f"no schedule with at most {values[middle]} ({self.engine.version})"
+                low = middle + 1
+            middle = (low + high) // 2
+        self.claims.append(Claim(objective, values[high], values[high], True, evidence))
+        self.progress(f"{TITLES[objective]}: {values[high]}")
 
     # Questions ---------------------------------------------------------------------------------------------------------------
 
     def _ask(self, question: Question) -> Schedule | None:
-        """A schedule that answers the question, None when it is proved that there is none; stops the search on "unknown"."""
+        """A schedule that answers the question, None when it is proved that there is none; stops the search on "unknown".
+
+        What a model shows to be missing from the formula (see `exact`) holds for every question and is kept for the next ones.
+        """
         while True:
+            question = replace(question, counted=self.counted, cuts=self.cuts)
             formula, space = assemble(question)
             answer = self.engine.decide(formula, self._left())
             if self.engine.version not in self.engines:
@@ -265,6 +281,7 @@ class Search:
             if not missed:
                 return found
             question = question.refined(missed)
+            self.counted, self.cuts = question.counted, question.cuts
 
     def _left(self) -> float | None:
         """Seconds left, None without a limit; stops the search when there are none."""
@@ -312,18 +329,6 @@ class Search:
             if objective not in done:
                 self.claims.append(Claim(objective, measure(self.problem, self.best, objective), 0, False, why))
         return Result(self.best, self._certificate("feasible", why))
-
-
-def monotone(problem: Problem) -> bool:
-    """Whether feasibility is monotone in II: every reservation table starts at once and never rises (formulation 4.6, Lemma 2)."""
-    return all(_falling([r for r in op.reservations if r.unit == unit]) for op in problem.ops for unit, _ in problem.limits.units)
-
-
-def _falling(rows: list[Reservation]) -> bool:
-    """Whether the summed demand of `rows` never rises after the op's start."""
-    edges = sorted({0, *(r.offset for r in rows), *(r.offset + r.duration for r in rows)})
-    demand = [sum(r.amount for r in rows if r.offset <= at < r.offset + r.duration) for at in edges]
-    return all(later <= earlier for earlier, later in pairwise(demand))
 
 
 def never_ii(problem: Problem) -> int:

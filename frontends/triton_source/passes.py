@@ -2,7 +2,7 @@
 
 `make_ttgir` of the backend is called unchanged while the names `ir`, `passes` and `nvidia` that it looks up in its module are
 replaced by recorders.  Nothing of Triton's list is copied, so what runs is always the list of the installed version.
-Imports Triton: only `regenerate` may import this module.
+Imports Triton, so that nothing but a function that needs it may import this module.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from oracle.definition import broken, length, waiting, warps_suffice, width, window
+from oracle.definition import broken, held, length, membership_holds, waiting, warps_suffice, width, window
 from twill.problem import Problem
 
 NEVER = -(10**9)
@@ -74,8 +74,7 @@ def groupings(problem: Problem) -> Iterator[dict[str, int]]:
     def extend(chosen: list[int]) -> Iterator[dict[str, int]]:
         if len(chosen) == len(regular):
             groups = fixed | dict(zip(regular, chosen, strict=True))
-            crossing = [d for d in problem.dependences if problem.op(d.src).registers > 0 and groups[d.src] != groups[d.dst]]
-            if warps_suffice(problem, groups) and (problem.rules.cross_warp or not crossing):
+            if warps_suffice(problem, groups) and membership_holds(problem, groups):
                 yield groups
             return
         for group in range(1, max(chosen, default=0) + 2):
@@ -111,7 +110,12 @@ class _Case:
             if d.carries_value:
                 instances = self._most_instances(d.src)
                 if instances is not None:
-                    self.gaps.append((number[d.dst], number[d.src], (d.distance - instances) * ii))
+                    self.gaps.append((number[d.dst], number[d.src], (d.distance - instances) * ii + held(problem, d)))
+        self.uses = {
+            name: [(d.dst, d.distance * ii + held(problem, d)) for d in problem.dependences if d.src == name and d.carries_value]
+            for name in self.names
+        }
+        self.room, self.amounts = self._resources()
         waits = [number[name] for name in waiting(problem, groups)]
         self.separate = [
             (o, v, window(problem, op))
@@ -119,6 +123,13 @@ class _Case:
             for o, op in enumerate(problem.ops)
             if o != v and groups[op.name] == groups[self.names[v]] and window(problem, op) > 0
         ]
+        if problem.rules.in_order:
+            self.separate += [
+                (o, v, op.issue)
+                for o, op in enumerate(problem.ops)
+                for v, other in enumerate(problem.ops)
+                if o != v and groups[op.name] == groups[other.name] and op.issue and other.issue
+            ]
 
     def _delay(self, index: int) -> int:
         d = self.problem.dependences[index]
@@ -136,16 +147,36 @@ class _Case:
             most += [] if limits.registers_per_sm is None else [limits.registers_per_sm // (wide * share)]
         return min(most, default=None)
 
+    def _resources(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+        """Per limited resource: capacity x II, and what one instance of each value takes of it."""
+        limits = self.problem.limits
+        room = {memory: capacity * self.ii for memory, capacity in limits.memories}
+        amounts = {(memory, op.name): size for op in self.problem.ops for memory, size in op.memory}
+        for op in self.problem.ops:
+            group = self.groups[op.name]
+            wide = width(self.problem, self.groups, group)
+            share = -(-op.registers // wide)
+            if op.registers and limits.registers_per_warp is not None:
+                room[f"group {group}"] = limits.registers_per_warp * self.ii
+                amounts[f"group {group}", op.name] = share
+            if op.registers and limits.registers_per_sm is not None:
+                room["SM"] = limits.registers_per_sm * self.ii
+                amounts["SM", op.name] = share * wide
+        return room, amounts
+
     def blocked(self, slots: tuple[int, ...]) -> bool:
-        """Whether an op that waits starts in the window of an op of its group."""
-        return any((slots[v] - slots[o]) % self.ii < held for o, v, held in self.separate)
+        """Whether an op that waits, or any op where a group issues in order, starts in the window of another op of its group."""
+        return any((slots[v] - slots[o]) % self.ii < busy for o, v, busy in self.separate)
 
     def shortest(self, slots: tuple[int, ...], best: Found | None) -> Found | None:
         """The better of `best` and the shortest schedule with these residues."""
         paths = self._paths(slots)
-        if paths is None or (best is not None and self._least_length(paths, slots) >= best.length):
+        if paths is None:
             return best
-        for stages in self._stages(paths, [0]):
+        least = self._least_length(paths, slots)
+        for stages in self._stages(paths, slots, [0]):
+            if best is not None and best.length <= least:
+                break
             starts = [slot + self.ii * stage for slot, stage in zip(slots, stages, strict=True)]
             first = min(starts)
             placed = {name: start - first for name, start in zip(self.names, starts, strict=True)}
@@ -175,8 +206,10 @@ class _Case:
             for v, stages in enumerate(row)
         )
 
-    def _stages(self, paths: Paths, chosen: list[int]) -> Iterator[list[int]]:
+    def _stages(self, paths: Paths, slots: tuple[int, ...], chosen: list[int]) -> Iterator[list[int]]:
         """Stage vectors that obey the paths and spread over no more stages than are enough."""
+        if not self._may_fit(slots, chosen):
+            return
         v = len(chosen)
         if v == len(self.names):
             yield chosen
@@ -184,4 +217,13 @@ class _Case:
         low = max([max(chosen) - self.span, *(s + paths[u][v] for u, s in enumerate(chosen))])
         high = min([min(chosen) + self.span, *(s - paths[v][u] for u, s in enumerate(chosen))])
         for stage in range(low, high + 1):
-            yield from self._stages(paths, [*chosen, stage])
+            yield from self._stages(paths, slots, [*chosen, stage])
+
+    def _may_fit(self, slots: tuple[int, ...], chosen: list[int]) -> bool:
+        """Whether the ops placed so far leave room: further users only make lives longer, further values only take more."""
+        area: dict[str, int] = {}
+        starts = {self.names[i]: slots[i] + self.ii * stage for i, stage in enumerate(chosen)}
+        for (resource, name), amount in self.amounts.items():
+            uses = [starts[dst] + distance for dst, distance in self.uses[name] if dst in starts] if name in starts else []
+            area[resource] = area.get(resource, 0) + amount * (max(uses) - starts[name] if uses else 0)
+        return all(area[resource] <= self.room[resource] for resource in area)

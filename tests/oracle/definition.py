@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twill.problem import Op, Problem
+from twill.problem import Dependence, Op, Problem
 
 Starts = Mapping[str, int]
 Groups = Mapping[str, int]
@@ -20,6 +20,7 @@ def broken(problem: Problem, ii: int, starts: Starts, groups: Groups) -> set[str
         "dependence": dependences_hold(problem, ii, starts, groups),
         "capacity": capacity_holds(problem, ii, starts),
         "group": membership_holds(problem, groups),
+        "issue": issues_in_order(problem, ii, starts, groups),
         "warps": warps_suffice(problem, groups),
         "blocking": waits_hold(problem, ii, starts, groups),
         "memory": memories_suffice(problem, ii, starts),
@@ -58,8 +59,12 @@ def capacity_holds(problem: Problem, ii: int, starts: Starts) -> bool:
 
 
 def membership_holds(problem: Problem, groups: Groups) -> bool:
-    """Group 0 is the variable-latency ops; register values stay inside one group where they must."""
+    """Group 0 is the variable-latency ops; one number of warps a group and register values inside one group where they must."""
     if any(op.variable_latency != (groups[op.name] == 0) for op in problem.ops):
+        return False
+    if not problem.rules.mixed and any(
+        len({op.warps for op in problem.ops if groups[op.name] == g}) > 1 for g in set(groups.values()) if g != 0
+    ):
         return False
     if problem.rules.cross_warp:
         return True
@@ -100,9 +105,28 @@ def waits_hold(problem: Problem, ii: int, starts: Starts, groups: Groups) -> boo
     return True
 
 
+def issues_in_order(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
+    """Where the rule says so, no group issues two ops in one slot."""
+    for group in set(groups.values()):
+        issuing = [0] * ii
+        for op in problem.ops:
+            if groups[op.name] == group:
+                for cycle in range(op.issue):
+                    issuing[(starts[op.name] + cycle) % ii] += 1
+        if problem.rules.in_order and max(issuing) > 1:
+            return False
+    return True
+
+
+def held(problem: Problem, d: Dependence) -> int:
+    """Cycles for which the user of a value in memory reads on after its start, where the rule says so."""
+    reads_on = problem.op(d.dst).asynchronous and problem.op(d.src).memory and not d.in_place
+    return problem.op(d.dst).cycles if problem.rules.hold and reads_on else 0
+
+
 def alive(problem: Problem, ii: int, starts: Starts, op: Op) -> list[int]:
     """Live instances of the op's result in every slot."""
-    uses = [starts[d.dst] + d.distance * ii for d in problem.dependences if d.src == op.name and d.carries_value]
+    uses = [starts[d.dst] + d.distance * ii + held(problem, d) for d in problem.dependences if d.src == op.name and d.carries_value]
     count = [0] * ii
     for cycle in range(starts[op.name], max(uses, default=starts[op.name])):
         count[cycle % ii] += 1
@@ -112,8 +136,10 @@ def alive(problem: Problem, ii: int, starts: Starts, op: Op) -> list[int]:
 def memories_suffice(problem: Problem, ii: int, starts: Starts) -> bool:
     """Live instances fit every memory."""
     for memory, capacity in problem.limits.memories:
-        held = [(dict(op.memory).get(memory, 0), alive(problem, ii, starts, op)) for op in problem.ops]
-        if any(sum(size * count[slot] for size, count in held) > capacity for slot in range(ii)):
+        lives = [(dict(op.memory).get(memory, 0), alive(problem, ii, starts, op)) for op in problem.ops]
+        if problem.rules.rings:
+            lives = [(size, [max(count)] * ii) for size, count in lives]
+        if any(sum(size * count[slot] for size, count in lives) > capacity for slot in range(ii)):
             return False
     return True
 
@@ -123,8 +149,8 @@ def registers_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups)
     total = 0
     for group in set(groups.values()):
         wide = width(problem, groups, group)
-        held = [(-(-op.registers // wide), alive(problem, ii, starts, op)) for op in problem.ops if groups[op.name] == group]
-        peak = max(sum(share * count[slot] for share, count in held) for slot in range(ii))
+        lives = [(-(-op.registers // wide), alive(problem, ii, starts, op)) for op in problem.ops if groups[op.name] == group]
+        peak = max(sum(share * count[slot] for share, count in lives) for slot in range(ii))
         if problem.limits.registers_per_warp is not None and peak > problem.limits.registers_per_warp:
             return False
         total += wide * peak

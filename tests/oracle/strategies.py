@@ -14,9 +14,30 @@ MEMORIES = ("smem", "tmem")
 
 
 @st.composite
-def problems(draw: st.DrawFn, *, min_ops: int = 2, max_ops: int = 4, max_cycles: int = 3) -> Problem:
+def every_rule(draw: st.DrawFn) -> Rules:
+    """All switches; the default reading in most draws, because the others would decide most problems."""
+    return Rules(
+        cross_warp=draw(st.sampled_from((True, True, True, False))),
+        window=draw(st.sampled_from(("issue", "issue", "issue", "cycles"))),
+        in_order=draw(st.sampled_from((False, False, True))),
+        hold=draw(st.sampled_from((False, False, True))),
+        rings=draw(st.sampled_from((False, False, True))),
+        mixed=draw(st.sampled_from((True, True, True, False))),
+    )
+
+
+@st.composite
+def problems(
+    draw: st.DrawFn,
+    *,
+    min_ops: int = 2,
+    max_ops: int = 4,
+    max_cycles: int = 3,
+    rules: st.SearchStrategy[Rules] = every_rule(),  # noqa: B008
+) -> Problem:
     """Problems with two to four ops by default: several servers, tables with holes, widths 1, 2, 4, registers, two memories, spills,
-    blocking and carried dependences over up to two iterations, variable latency, order-only dependences, both rules.
+    blocking and carried dependences over up to two iterations, variable latency, asynchronous ops, work in place, order-only
+    dependences, and `rules` as drawn (`st.just(Rules())` for the default reading).
 
     Dependences within an iteration point forward, so that only limits, not a cycle, can make every II impossible.
     """
@@ -24,10 +45,7 @@ def problems(draw: st.DrawFn, *, min_ops: int = 2, max_ops: int = 4, max_cycles:
     limits = draw(_limits())
     ops = tuple(draw(_op(f"op{i}", limits, max_cycles)) for i in range(count))
     dependences = tuple(draw(st.lists(_dependence(count, max_cycles), min_size=count - 1, max_size=2 * count)))
-    # The rare switches would otherwise decide most problems.
-    cross_warp = draw(st.sampled_from((True, True, True, False)))
-    window = draw(st.sampled_from(("issue", "issue", "issue", "cycles")))
-    return Problem("random", ops, dependences, limits, Rules(cross_warp, window))
+    return Problem("random", ops, dependences, limits, draw(rules))
 
 
 @st.composite
@@ -52,6 +70,7 @@ def _op(draw: st.DrawFn, name: str, limits: Limits, max_cycles: int) -> Op:
         issue=draw(st.integers(0, cycles)),
         warps=draw(st.sampled_from((1, 1, 1, 2, 4))),
         variable_latency=draw(st.sampled_from((False, False, False, True))),
+        asynchronous=draw(st.booleans()),
         registers=draw(st.sampled_from((0, 0, 1, 2, 3, 5))),
         memory=draw(_footprint()),
         spill=draw(st.sampled_from((0, 0, 1, 2))),
@@ -91,6 +110,7 @@ def _dependence(draw: st.DrawFn, count: int, max_cycles: int) -> Dependence:
         distance=distance,
         blocking=draw(st.sampled_from((False, False, True))),
         kind=draw(st.sampled_from((usual, usual, usual, usual, "memory", "token"))),
+        in_place=draw(st.sampled_from((False, False, False, True))),
     )
 
 

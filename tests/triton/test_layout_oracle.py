@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -56,38 +55,33 @@ def operands(draw: st.DrawFn) -> Layout:
     return Layout("dot_op", (("kWidth", draw(st.sampled_from([1, 2, 4]))), ("opIdx", 0), ("parent", draw(accumulators()))))
 
 
-@pytest.fixture(scope="module")
-def bases() -> Callable[[Layout, tuple[int, ...]], Any]:
-    context = libtriton.ir.context()
+def attribute(builder: Any, layout: Layout) -> Any:
+    get = dict(layout.parameters)
+    if layout.kind == "blocked":
+        per_thread, lanes, warps = (list(get[name]) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA"))
+        return builder.get_blocked_layout(per_thread, lanes, warps, list(get["order"]), [])
+    if layout.kind == "nvidia_mma":
+        version = [get["versionMajor"], get["versionMinor"]]
+        return builder.get_mma_layout(version, list(get["warpsPerCTA"]), [], list(get["instrShape"]))
+    if layout.kind == "dot_op":
+        return builder.get_dot_operand_layout(get["opIdx"], attribute(builder, get["parent"]), get["kWidth"])
+    return builder.get_slice_layout(get["dim"], attribute(builder, get["parent"]))
+
+
+def bases(layout: Layout, shape: tuple[int, ...]) -> Any:
+    """What Triton says: lists of basis vectors `reg_bases`, `lane_bases`, `warp_bases`."""
+    context = libtriton.ir.context()  # must live as long as the builder
     libtriton.ir.load_dialects(context)
     builder = libtriton.gluon_ir.GluonOpBuilder(context)
-
-    def attribute(layout: Layout) -> Any:
-        get = dict(layout.parameters)
-        if layout.kind == "blocked":
-            return builder.get_blocked_layout(
-                list(get["sizePerThread"]), list(get["threadsPerWarp"]), list(get["warpsPerCTA"]), list(get["order"]), []
-            )
-        if layout.kind == "nvidia_mma":
-            version = [get["versionMajor"], get["versionMinor"]]
-            return builder.get_mma_layout(version, list(get["warpsPerCTA"]), [], list(get["instrShape"]))
-        if layout.kind == "dot_op":
-            return builder.get_dot_operand_layout(get["opIdx"], attribute(get["parent"]), get["kWidth"])
-        return builder.get_slice_layout(get["dim"], attribute(get["parent"]))
-
-    def find(layout: Layout, shape: tuple[int, ...]) -> Any:
-        assert context is not None  # the builder does not keep it alive
-        return builder.to_linear_layout(attribute(layout), list(shape))
-
-    return find
+    return builder.to_linear_layout(attribute(builder, layout), list(shape))
 
 
 def pack(vectors: list[list[int]], shape: tuple[int, ...]) -> list[int]:
     return [sum(c * prod(shape[:d]) for d, c in enumerate(v)) for v in vectors]
 
 
-def compare(layout: Layout, shape: tuple[int, ...], theirs: Any) -> None:
-    ours = spread(layout, shape)
+def compare(layout: Layout, shape: tuple[int, ...]) -> None:
+    ours, theirs = spread(layout, shape), bases(layout, shape)
     assert ours is not None
     assert list(ours.lane) == pack(theirs.lane_bases, shape)
     assert list(ours.warp) == pack(theirs.warp_bases, shape)
@@ -97,12 +91,11 @@ def compare(layout: Layout, shape: tuple[int, ...], theirs: Any) -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(st.one_of(blocked(), accumulators(), operands()), SHAPES)
-def test_tiles(bases: Callable[[Layout, tuple[int, ...]], Any], layout: Layout, shape: tuple[int, int]) -> None:
-    compare(layout, shape, bases(layout, shape))
+def test_tiles(layout: Layout, shape: tuple[int, int]) -> None:
+    compare(layout, shape)
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.one_of(blocked(), accumulators(), operands()), st.sampled_from([0, 1]), st.sampled_from([16, 64, 128, 512]))
-def test_vectors(bases: Callable[[Layout, tuple[int, ...]], Any], parent: Layout, dim: int, extent: int) -> None:
-    layout = Layout("slice", (("dim", dim), ("parent", parent)))
-    compare(layout, (extent,), bases(layout, (extent,)))
+def test_vectors(parent: Layout, dim: int, extent: int) -> None:
+    compare(Layout("slice", (("dim", dim), ("parent", parent))), (extent,))

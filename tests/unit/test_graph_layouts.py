@@ -9,9 +9,7 @@ from twill.program.types import Layout
 
 
 def blocked(per_thread: tuple[int, ...], lanes: tuple[int, ...], warps: tuple[int, ...], order: tuple[int, ...]) -> Layout:
-    return Layout(
-        "blocked", (("order", order), ("sizePerThread", per_thread), ("threadsPerWarp", lanes), ("warpsPerCTA", warps))
-    )
+    return Layout("blocked", (("order", order), ("sizePerThread", per_thread), ("threadsPerWarp", lanes), ("warpsPerCTA", warps)))
 
 
 def wgmma(columns: int, warps: tuple[int, int] = (4, 1), version: int = 3) -> Layout:
@@ -31,8 +29,8 @@ def columns(parent: Layout) -> Layout:
     return Layout("slice", (("dim", 0), ("parent", parent)))
 
 
-def linear(register: tuple, lane: tuple, warp: tuple, block: tuple = ()) -> Layout:  # type: ignore[type-arg]
-    return Layout("linear", (("block", block), ("lane", lane), ("register", register), ("warp", warp)))
+def linear(register: tuple[object, ...], lane: tuple[object, ...], warp: tuple[object, ...]) -> Layout:
+    return Layout("linear", (("block", ()), ("lane", lane), ("register", register), ("warp", warp)))
 
 
 ROW_MAJOR = blocked((1, 8), (2, 16), (4, 1), (1, 0))

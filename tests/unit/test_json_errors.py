@@ -75,7 +75,7 @@ def test_the_good_file_is_good(file: Path) -> None:
         (
             '"distance": 0',
             '"warps": 0',
-            "dependences[0].warps: unknown field. Known here: src, dst, delay, distance, blocking, kind, value.",
+            "dependences[0].warps: unknown field. Known here: src, dst, delay, distance, blocking, kind, value, in_place.",
         ),
         ('"U": 1', '"U": 1.5', f"limits.units.U: {INTEGER} 1.5."),
         ('"U": 1', '"U": 1, "has space": -1', f'limits.units["has space"]: {INTEGER} -1.'),

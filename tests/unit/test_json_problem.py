@@ -130,10 +130,10 @@ FULL = Problem(
     dependences=(
         Dependence("load.0", "b", 3, 0, True, "token", "%12"),
         Dependence("b", "load.0", 0, 2, kind="carried"),
-        Dependence("b", "b", 1, 1, kind="data"),
+        Dependence("b", "b", 1, 1, kind="data", in_place=True),
     ),
     limits=Limits((("TMA", 2),), (("smem", 4096), ("tmem", 512)), 12, 6912, 64512),
-    rules=Rules(cross_warp=False, window="cycles"),
+    rules=Rules(cross_warp=False, window="cycles", in_order=True, hold=True, rings=True, mixed=False),
     provenance=Provenance(
         file="kernel.ttgir",
         kernel="attention",
@@ -156,7 +156,7 @@ FULL_TEXT = """\
     "registers_per_warp": 6912,
     "registers_per_sm": 64512
   },
-  "rules": {"cross_warp": false, "window": "cycles"},
+  "rules": {"cross_warp": false, "window": "cycles", "in_order": true, "hold": true, "rings": true, "mixed": false},
   "ops": [
     {"name": "load.0", "kind": "tma_load", "cycles": 9, "issue": 3, "reservations": [\
 {"unit": "TMA", "offset": 0, "duration": 2, "amount": 1}, {"unit": "TMA", "offset": 5, "duration": 1, "amount": 2}], \
@@ -167,7 +167,7 @@ FULL_TEXT = """\
   "dependences": [
     {"src": "load.0", "dst": "b", "delay": 3, "distance": 0, "blocking": true, "kind": "token"},
     {"src": "b", "dst": "load.0", "delay": 0, "distance": 2},
-    {"src": "b", "dst": "b", "delay": 1, "distance": 1, "kind": "data"}
+    {"src": "b", "dst": "b", "delay": 1, "distance": 1, "kind": "data", "in_place": true}
   ]
 }
 """

@@ -67,7 +67,7 @@ TEXT = """\
     "schema": "twill.problem/1",
     "name": "two",
     "limits": {"units": {"U": 1}, "memories": {}, "warps": 4, "registers_per_warp": null, "registers_per_sm": null},
-    "rules": {"cross_warp": true, "window": "issue"},
+    "rules": {"cross_warp": true, "window": "issue", "in_order": false, "hold": false, "rings": false, "mixed": true},
     "ops": [
       {"name": "load", "kind": "op", "cycles": 4, "issue": 4, "reservations": [\
 {"unit": "U", "offset": 0, "duration": 1, "amount": 1}], "variable_latency": true},

@@ -1,0 +1,1 @@
+"""From a kernel to the dependence graph of one of its loops: `twill.graph.build.loop_graph`."""

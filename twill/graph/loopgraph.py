@@ -48,6 +48,7 @@ class Edge:
     """`dst` of iteration i needs `src` of iteration i - distance.
 
     kind    "data", "carried", "memory" (order only: memory may be shared) or "token" (order only: explicit in the IR)
+    value   name of the node that makes the value, or "carried k" when it arrives through carried argument k; "" for order only
     reason  one sentence for edges that are kept because nothing better is known; "" otherwise
     """
 
@@ -61,10 +62,17 @@ class Edge:
 
 @dataclass(frozen=True)
 class LoopGraph:
-    """Nodes in program order, edges in canonical order, and the choices that were made on the way, one sentence each."""
+    """Nodes in program order, edges in canonical order, and the choices that were made on the way, one sentence each.
+
+    resident  what values from before the loop occupy during all of it: bytes of "smem", columns of "tmem", 32-bit "registers" of
+              tiles that nodes read, sorted by name
+    control   numbers of the ops of the body that are part of no node: the yield, counters and flags, fences
+    """
 
     program: TileProgram
     loop: int
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     decisions: tuple[str, ...] = ()
+    resident: tuple[tuple[str, int], ...] = ()
+    control: tuple[int, ...] = ()

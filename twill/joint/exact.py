@@ -6,9 +6,13 @@ Works on start cycles, not on residues and stages, and counts without a cap.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from twill.problem import Problem
 from twill.schedule import Schedule
+
+# Births per group that SM cuts are made of in one round; more make the formula larger, fewer make more rounds.
+PEAKS_PER_GROUP = 3
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def _memory(live: _Live) -> list[Excess]:
 def _registers(live: _Live) -> list[Excess]:
     limits = live.problem.limits
     found: list[Excess] = []
-    peaks: dict[int, tuple[int, str, int]] = {}
+    births: dict[int, list[tuple[int, str, int]]] = {}
     for w in (op for op in live.problem.ops if op.registers > 0):
         g = live.group[w.name]
         mates = [op for op in live.problem.ops if op.registers > 0 and live.group[op.name] == g]
@@ -82,11 +86,22 @@ def _registers(live: _Live) -> list[Excess]:
         need = sum(-(-op.registers // live.width[g]) * n for op, n in zip(mates, counts, strict=True))
         if limits.registers_per_warp is not None and need > limits.registers_per_warp:
             found.append(Excess("registers", max(counts)))
-        if need > peaks.get(g, (0, "", 0))[0]:
-            peaks[g] = (need, w.name, max(counts))
+        births.setdefault(g, []).append((need * live.width[g], w.name, max(counts)))
     if limits.registers_per_sm is not None:
-        total = sum(live.width[g] * need for g, (need, _, _) in peaks.items())
-        if total > limits.registers_per_sm:
-            phases = tuple((name, live.width[g]) for g, (_, name, _) in sorted(peaks.items()))
-            found.append(Excess("sm registers", max(n for _, _, n in peaks.values()), phases))
+        found += _sm_registers(live, births, limits.registers_per_sm)
     return found
+
+
+def _sm_registers(live: _Live, births: dict[int, list[tuple[int, str, int]]], limit: int) -> list[Excess]:
+    """One Excess per choice of one high birth a group whose needs exceed the SM together (a few at once save rounds of refinement)."""
+    groups = sorted(births)
+    high = [sorted(births[g], key=lambda birth: -birth[0])[:PEAKS_PER_GROUP] for g in groups]
+    return [
+        Excess(
+            "sm registers",
+            max(counted for _, _, counted in choice),
+            tuple((name, live.width[g]) for g, (_, name, _) in zip(groups, choice, strict=True)),
+        )
+        for choice in product(*high)
+        if sum(need for need, _, _ in choice) > limit
+    ]

@@ -1,0 +1,14 @@
+"""Stage 1: the smallest initiation interval that dependences and units allow, and the shortest iteration at it (formulation 3).
+
+No warps, registers, memories or blocking: what stage 1 excludes, stage 2 cannot reach.  Solvers are started only when they are
+asked; importing this package imports none.
+"""
+
+from __future__ import annotations
+
+from twill.modulo.answer import ModuloAnswer
+from twill.modulo.question import Question, Reply, Solver
+from twill.modulo.shortest import shortest
+from twill.modulo.smallest import monotone, sequential_ii, smallest_ii
+
+__all__ = ["ModuloAnswer", "Question", "Reply", "Solver", "monotone", "sequential_ii", "shortest", "smallest_ii"]

@@ -2,8 +2,8 @@
 
 Theorem 1 (performance model section 2) for the published model and Theorem 2 (section 4.4) with latency and release.  With
 L = loading, m = compute, C = L + latency + m + release and B = depth, a longest path from the first load to computation i makes c
-trips round the ring (weight C, advance B) and spends its other steps on the slower of the two roles (weight max(L, m)); its length
-is linear in c, so an end point wins.  All times are in the unit of the stage times; stages count from 1.
+trips round the ring (weight C, advance B) and spends its other steps on the slower of the two roles (weight max(L, m)); its
+length is linear in c, so an end point wins.  All times are in the unit of the stage times; stages count from 1.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """The published model of a warp-specialized GEMM (Liu and Grover, arXiv:2506.11209), as three coupled recurrences.
 
-One thread block per SM has a loading role, which copies an A tile and then a B tile of every stage, and a computing role; a ring of
-`depth` slots connects them, one slot holding both tiles of a stage.  Performance model section 1.  The recurrences here are the
-oracle; `twill.perf.closed_form` gives the same values in constant time and is what the rest of twill calls.
+One thread block per SM has a loading role, which copies an A tile and then a B tile of every stage, and a computing role; a ring
+of `depth` slots connects them, one slot holding both tiles of a stage.  Performance model section 1.  The recurrences here are
+the oracle; `twill.perf.closed_form` gives the same values in constant time and is what the rest of twill calls.
 
-Every duration is in one time unit of the caller's choice (integer picoseconds, microseconds, cycles), the same one everywhere, and
-results are in that unit: exact for int and Fraction, rounded for float.
+Every duration is in one time unit of the caller's choice (integer picoseconds, microseconds, cycles), the same one everywhere,
+and results are in that unit: exact for int and Fraction, rounded for float.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, fields
 
@@ -123,11 +124,12 @@ def kernel_time(shape: Shape, tile: Tile, depth: int, parameters: LgParameters) 
 def wait_time(shape: Shape, tile: Tile, depth: int, parameters: LgParameters) -> Time:
     """V: time that the computing role waits, over all waves, by the recurrences, in the parameters' time unit.
 
-    The second published objective.  It ignores how long the computation takes; see test T6 of the performance model for what that costs.
+    The second published objective.  It ignores how long the computation takes: it can pick a tile 1.85 times slower than
+    the best (performance model, test T6).
     """
     stage = stage_times(tile, parameters)
     compute = starts(stage, depth, steps(shape, tile)).compute
-    waits = [later - earlier - stage.compute for earlier, later in zip(compute, compute[1:], strict=False)]
+    waits = [later - earlier - stage.compute for earlier, later in itertools.pairwise(compute)]
     return waves(shape, tile, parameters.sm_count) * sum(waits, start=compute[0])
 
 

@@ -76,13 +76,6 @@ def larger_than(shape: Shape, tile: Tile) -> str | None:
     return ", ".join(over) or None
 
 
-def require_fit(shape: Shape, tile: Tile) -> None:
-    """BadInput when `tile` is larger than `shape`."""
-    over = larger_than(shape, tile)
-    if over is not None:
-        raise BadInput(f"tile {tile} is larger than the problem {shape}: {over}.", remedy="Choose a tile that fits.")
-
-
 def steps(shape: Shape, tile: Tile) -> int:
     """S: stages of one output tile, ceil(K / T_K)."""
     return ceil_div(shape.k, tile.k)
@@ -101,6 +94,11 @@ def waves(shape: Shape, tile: Tile, slots: int) -> int:
 def ceil_div(dividend: int, divisor: int) -> int:
     """Smallest integer that is not below dividend / divisor; the divisor is positive."""
     return -(-dividend // divisor)
+
+
+def slots(depth: int) -> str:
+    """ "1 slot", "2 slots"."""
+    return f"{depth} slot" + ("s" if depth > 1 else "")
 
 
 def quotient(dividend: Time, divisor: Time) -> Time:

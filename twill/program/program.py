@@ -13,7 +13,7 @@ from functools import cached_property
 
 from twill.program.types import Type
 
-Attribute = object  # None (unit), bool, int, float, str, tuple, dict-like tuple of pairs, Layout or Type
+Attribute = object  # None (unit), bool, int, float, str, tuple, dict-like tuple of pairs, Dense, Layout, Location or Type
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,12 @@ class Location:
 
 @dataclass(frozen=True)
 class Value:
-    """An SSA value: number in the program, name as printed (without %), type."""
+    """An SSA value: number in the program, name as printed (without %), type, and where the source defines it."""
 
     index: int
     name: str
     type: Type
+    location: Location = Location()
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Operation:
     """One op.  `attributes` are sorted by name; `line`/`column` are of the IR text, `span` its character offsets.
 
     attribute_span  offsets of the attribute dictionary in the text, None when the op prints none (used to patch the text)
+    successors      labels of the blocks that a branch may continue with
     """
 
     index: int
@@ -53,6 +55,7 @@ class Operation:
     column: int = 0
     span: tuple[int, int] = (0, 0)
     attribute_span: tuple[int, int] | None = None
+    successors: tuple[str, ...] = ()
 
     def get(self, name: str, default: Attribute = None) -> Attribute:
         """Attribute `name`, or `default`."""
@@ -146,13 +149,7 @@ class TileProgram:
     @cached_property
     def parents(self) -> dict[int, Operation]:
         """Op number -> the op that encloses it.  The function is absent."""
-        return {
-            inner.index: op
-            for op in self.walk()
-            for region in op.regions
-            for block in region.blocks
-            for inner in block.operations
-        }
+        return {inner.index: op for op in self.walk() for region in op.regions for block in region.blocks for inner in block.operations}
 
     def loops(self) -> tuple[Operation, ...]:
         """All `scf.for` ops in program order, outer before inner."""

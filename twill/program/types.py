@@ -165,4 +165,24 @@ class Opaque:
         return self.text
 
 
+@dataclass(frozen=True)
+class Dense:
+    """The elements of a constant tensor: one value when all are equal, else all of them in row-major order.
+
+    Floats are the exact values of the element type (infinities and signed zeros included); a NaN that is not the quiet default
+    keeps its bits as an int.
+    """
+
+    type: Type
+    values: tuple[bool | int | float, ...]
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether one value stands for all elements."""
+        return len(self.values) == 1
+
+    def __str__(self) -> str:
+        return f"dense<{self.values[0] if self.is_splat else list(self.values)}> : {self.type}"
+
+
 Type = Scalar | Pointer | Tensor | MemDesc | Descriptor | Token | Function | Opaque

@@ -1,0 +1,124 @@
+"""`twill.schedule/1`: a problem, its schedule and what proves it, in one file that can be checked on its own.
+
+By hand, to have a schedule audited, this is enough (cycles and groups by op; without "groups" there is one regular group):
+
+    {"schema": "twill.schedule/1", "problem_file": "loop.json", "ii": 3, "starts": {"a": 0, "b": 4}, "groups": {"a": 1, "b": 1}}
+
+`starts` is read as it stands: whether it covers the problem's ops and obeys every constraint is for `twill.verify` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from twill.frontends.graph_json import formats
+from twill.frontends.graph_json.certificate_json import certificate_from_item, certificate_to_dict
+from twill.frontends.graph_json.document import Fields, Item
+from twill.frontends.graph_json.problem_json import problem_to_dict
+from twill.frontends.graph_json.text import layout
+from twill.problem import Problem
+from twill.schedule import SCHEMA, Certificate, Placement, Result, Schedule
+
+# The largest integer that every JSON reader keeps exact.
+MAX_CYCLE = 2**53 - 1
+
+Option = str | int | bool | None
+
+
+@dataclass(frozen=True)
+class ScheduleFile:
+    """Contents of a schedule file.
+
+    schedule     None when the run that wrote the file found none
+    certificate  None in files written by hand
+    options      what the run was asked for, by option name
+    """
+
+    problem: Problem
+    schedule: Schedule | None
+    certificate: Certificate | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+
+def schedule_from_item(item: Item) -> ScheduleFile:
+    """The schedule file that a `twill.schedule/1` document describes; BadInput where it does not follow the format."""
+    formats.schema(item, SCHEMA)
+    fields = item.fields("schema", "ii", "length", "starts", "groups", "certificate", "options", "problem", "problem_file")
+    problem = _problem(item, fields)
+    certificate = certificate_from_item(fields.required("certificate")) if "certificate" in fields else None
+    without_schedule = certificate is not None and not any(key in fields for key in ("ii", "length", "starts", "groups"))
+    return ScheduleFile(
+        problem=problem,
+        schedule=None if without_schedule else _schedule(fields, problem),
+        certificate=certificate,
+        options={key: _option(value) for key, value in fields.entries("options")},
+    )
+
+
+def _problem(item: Item, fields: Fields) -> Problem:
+    if "problem" in fields and "problem_file" in fields:
+        raise fields.required("problem_file").error('"problem" and "problem_file" are both given.', "Keep one of the two.")
+    if "problem_file" in fields:
+        folder = Path(item.file).parent if item.file is not None else Path()
+        return formats.read_problem(folder / fields.required("problem_file").name())
+    if "problem" not in fields:
+        raise item.error('the field "problem" is missing.', 'Add the problem, or "problem_file" with the path of its file.')
+    return formats.problem_from_item(fields.required("problem"))
+
+
+def _schedule(fields: Fields, problem: Problem) -> Schedule:
+    """Placements in the order of the problem's ops; starts of ops that the problem lacks come last, for the checker to report."""
+    ii = fields.required("ii").integer(1)
+    starts = {op: start.integer(-MAX_CYCLE, MAX_CYCLE) for op, start in fields.required("starts").entries()}
+    groups = _groups(fields, starts, problem)
+    known = [op.name for op in problem.ops if op.name in starts]
+    order = known + [op for op in starts if op not in problem.by_name]
+    placements = tuple(Placement(op, starts[op], groups[op]) for op in order)
+    length = fields.required("length").integer(0, MAX_CYCLE) if "length" in fields else _length(problem, starts)
+    return Schedule(ii, length, placements)
+
+
+def _groups(fields: Fields, starts: Mapping[str, int], problem: Problem) -> dict[str, int]:
+    if "groups" not in fields:
+        ops = problem.by_name
+        return {op: 0 if op in ops and ops[op].variable_latency else 1 for op in starts}
+    groups = {}
+    for op, group in fields.entries("groups"):
+        if op not in starts:
+            raise group.error(f'"starts" has no op "{op}".', "Give every op a start and a group.")
+        groups[op] = group.integer()
+    missing = [op for op in starts if op not in groups]
+    if missing:
+        raise fields.required("groups").error(f'no group for op "{missing[0]}".', "Give every op a start and a group.")
+    return groups
+
+
+def _length(problem: Problem, starts: Mapping[str, int]) -> int:
+    ends = [starts[op.name] + op.span for op in problem.ops if op.name in starts]
+    return max(ends) - min(starts.values()) if ends else 0
+
+
+def _option(item: Item) -> Option:
+    if item.value is None or isinstance(item.value, (bool, str)):
+        return item.value
+    return item.integer(-MAX_CYCLE, MAX_CYCLE)
+
+
+def schedule_to_json(problem: Problem, result: Result, options: Mapping[str, Option] | None = None, *, canonical: bool = True) -> str:
+    """The result as the JSON text of a self-contained schedule file; the same arguments give the same bytes.
+
+    canonical  as in `problem_to_json`: leave out file names, lines and SSA names
+    """
+    document: dict[str, object] = {"schema": SCHEMA}
+    schedule = result.schedule
+    if schedule is not None:
+        document["ii"] = schedule.ii
+        document["length"] = schedule.length
+        document["starts"] = schedule.starts
+        document["groups"] = schedule.groups
+    document["certificate"] = certificate_to_dict(result.certificate)
+    document["options"] = dict(sorted((options or {}).items()))
+    document["problem"] = problem_to_dict(problem, canonical=canonical)
+    return layout(document) + "\n"

@@ -1,0 +1,83 @@
+"""Longest paths and positive cycles in weighted graphs, exactly.
+
+Nodes are numbers 0 .. count - 1; an arc (u, v, w) says t_v - t_u >= w for the starts t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arc = tuple[int, int, int]
+Gaps = NDArray[np.int64]
+
+FAR = -(2**60)  # "no path"; path weights below half of it are forgotten, which only weakens what is derived from them
+
+
+def positive_cycle(count: int, arcs: Sequence[Arc]) -> tuple[int, ...] | None:
+    """Indices of arcs that form a simple cycle of positive total weight, in order; None when there is no such cycle.
+
+    Bellman-Ford for longest paths from a virtual source (all potentials 0).  A cycle among the predecessor arcs has positive weight
+    (the classical lemma on predecessor graphs), so it is reported as soon as it closes; without one, potentials settle after at
+    most `count` passes.
+    """
+    potential = [0] * count
+    arriving: list[int | None] = [None] * count
+    changed = True
+    while changed:
+        changed = False
+        for index, (u, v, weight) in enumerate(arcs):
+            if potential[u] + weight > potential[v]:
+                potential[v] = potential[u] + weight
+                arriving[v] = index
+                changed = True
+        cycle = _closed(count, arcs, arriving) if changed else None
+        if cycle is not None:
+            return cycle
+    return None
+
+
+def _closed(count: int, arcs: Sequence[Arc], arriving: Sequence[int | None]) -> tuple[int, ...] | None:
+    """A cycle of the graph whose only arcs are the arriving ones, as arc indices in order."""
+    seen_from: list[int | None] = [None] * count
+    for start in range(count):
+        node = start
+        while seen_from[node] is None:
+            seen_from[node] = start
+            index = arriving[node]
+            if index is None:
+                break
+            node = arcs[index][0]
+        else:
+            if seen_from[node] == start:
+                return _unwind(arcs, arriving, node)
+    return None
+
+
+def _unwind(arcs: Sequence[Arc], arriving: Sequence[int | None], node: int) -> tuple[int, ...]:
+    backwards: list[int] = []
+    at = node
+    while not backwards or at != node:
+        index = arriving[at]
+        assert index is not None
+        backwards.append(index)
+        at = arcs[index][0]
+    return tuple(reversed(backwards))
+
+
+def longest_paths(count: int, arcs: Sequence[Arc]) -> Gaps:
+    """gaps[u, v] = weight of the longest path from u to v (0 for u = v), FAR when there is none.
+
+    The graph has no positive cycle.  Weights are at least FAR; weights and path sums stay below 2**60 (costs are below 2**31).
+    """
+    gaps = np.full((count, count), FAR, dtype=np.int64)
+    np.fill_diagonal(gaps, 0)
+    for u, v, weight in arcs:
+        gaps[u, v] = max(gaps[u, v], weight)
+    for k in range(count):
+        through = gaps[:, k : k + 1] + gaps[k : k + 1, :]
+        through[through < FAR // 2] = FAR
+        np.maximum(gaps, through, out=gaps)
+    return gaps

@@ -1,0 +1,73 @@
+"""The `twill` command and its exit status; every error becomes one sentence on standard error."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+
+from twill import version
+from twill.cli import output
+from twill.cli.check import check
+from twill.cli.examples import examples
+from twill.cli.machines import machines
+from twill.cli.options import State, debug_option
+from twill.cli.perf import command as perf
+from twill.cli.schedule import schedule
+from twill.errors import ExitCode, TwillError
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"twill {version()}")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version.")
+@debug_option
+def cli() -> None:
+    """Optimal software pipelining and warp specialization for tensor-core GPU kernels, with proof.
+
+    \b
+    Start with a kernel that comes with twill:
+      twill examples .
+      twill schedule attention_fwd.ttgir --machine h100
+
+    \b
+    Exit status:
+      0 scheduled    2 bad input      4 proved infeasible    6 solver error
+      1 internal     3 unsupported    5 no answer in time    7 failed verification
+    """
+
+
+for command in (schedule, check, machines, examples, perf):
+    cli.add_command(command)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line `arguments` (without the program's name) and return the exit status."""
+    state = State()
+    try:
+        status = cli.main(arguments, prog_name="twill", standalone_mode=False, obj=state)
+        return int(status or 0)
+    except TwillError as error:
+        output.error(str(error))
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.BAD_INPUT
+    except (KeyboardInterrupt, click.Abort):
+        output.error("interrupted.")
+        return ExitCode.UNKNOWN
+    except Exception as error:  # the last line of defence: nothing may reach the user as a traceback
+        output.error(f"internal error: {type(error).__name__}: {error}. Please report it with the command and its input.")
+        if state.debug:
+            traceback.print_exc()
+        return ExitCode.INTERNAL
+
+
+def entry() -> None:
+    """Entry point of the `twill` script."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,136 @@
+"""`twill schedule`: the command that everything else is for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import twill
+from twill.cli import output
+from twill.cli.options import debug_option, engine_options
+from twill.cli.progress import Progress, Stopwatch
+from twill.errors import ExitCode
+from twill.files import write_text
+
+if TYPE_CHECKING:
+    from twill.problem import Problem
+    from twill.schedule import Result
+    from twill.search import Options
+
+STATUS = {
+    "optimal": ExitCode.SCHEDULED,
+    "feasible": ExitCode.SCHEDULED,
+    "infeasible": ExitCode.INFEASIBLE,
+    "unknown": ExitCode.UNKNOWN,
+}
+
+
+@click.command(short_help="Find, prove and explain the best schedule of a loop.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--machine", metavar="NAME|PATH", help="Machine: a name that `twill machines` lists, or a TOML file.")
+@click.option("--loop", "loop_line", metavar="LINE", type=int, help="Line of the loop in FILE (default: the innermost tensor loop).")
+@click.option("--function", metavar="NAME", help="Kernel, when FILE holds several.")
+@click.option(
+    "--coupling",
+    type=click.Choice(["auto", "coupled", "alone"]),
+    default="auto",
+    show_default=True,
+    help="Costs of CUDA-core work beside a busy tensor core, or beside an idle one.",
+)
+@click.option("--no-cross-warp", is_flag=True, help="No register value may leave its warp group.")
+@engine_options
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write schedule and evidence (for `twill check`).")
+@click.option("--problem-json", metavar="FILE", type=click.Path(), help="Write the costed graph.")
+@click.option("--dot", "dot_file", metavar="FILE", type=click.Path(), help="Write the costed graph for Graphviz.")
+@click.option("--progress/--no-progress", default=None, help="Progress on standard error (default: on a terminal).")
+@click.option("-q", "--quiet", is_flag=True, help="Print no report; exit status and files only.")
+@debug_option
+def schedule(
+    file: Path,
+    machine: str | None,
+    loop_line: int | None,
+    function: str | None,
+    coupling: str,
+    no_cross_warp: bool,
+    options: Options,
+    json_file: str | None,
+    problem_json: str | None,
+    dot_file: str | None,
+    progress: bool | None,
+    quiet: bool,
+) -> int:
+    """Find the best schedule of the loop in FILE, prove it, check it independently, and explain it.
+
+    FILE is Triton's TTGIR (the module before its software pipeliner) or a costed graph (.json).
+
+    \b
+    Examples:
+      twill schedule attention_fwd.ttgir --machine h100
+      twill schedule gemm.ttgir --machine h200 --json gemm.schedule.json
+      twill schedule kernel.ttgir --machine my_gpu.toml --loop 57 --time-limit 60
+      twill schedule graph.json --engine cpsat
+
+    \b
+    Exit status:
+      0 scheduled    2 bad input      4 proved infeasible    6 solver error
+      1 internal     3 unsupported    5 no answer in time    7 failed verification
+    """
+    watch = Stopwatch()
+    problem = _problem(file, machine, loop_line, function, coupling, no_cross_warp, watch)
+    if problem_json is not None:
+        from twill.frontends.graph_json import problem_to_json
+
+        write_text(problem_json, problem_to_json(problem))
+    if dot_file is not None:
+        from twill.report.dot import dot
+
+        write_text(dot_file, dot(problem))
+    result = _search(problem, options, sys.stderr.isatty() if progress is None else progress, watch)
+    if json_file is not None:
+        _write_result(json_file, problem, result, options)
+    if not quiet:
+        _print_report(problem, result, watch)
+    return STATUS[result.certificate.status]
+
+
+def _problem(
+    file: Path, machine: str | None, loop_line: int | None, function: str | None, coupling: str, no_cross_warp: bool, watch: Stopwatch
+) -> Problem:
+    if file.suffix == ".json":
+        for given, option in ((machine, "--machine"), (loop_line, "--loop"), (function, "--function")):
+            if given is not None:
+                raise click.UsageError(f"{option} is for kernels; a graph (.json) carries its costs and limits.")
+    problem = twill.load_problem(file, machine, function=function, loop_line=loop_line, coupling=coupling, stage=watch.stage)
+    watch.stage("")
+    return replace(problem, rules=replace(problem.rules, cross_warp=False)) if no_cross_warp else problem
+
+
+def _search(problem: Problem, options: Options, shown: bool, watch: Stopwatch) -> Result:
+    progress = Progress(shown)
+    watch.stage("search")
+    try:
+        return twill.schedule(problem, options, progress)
+    finally:
+        watch.stage("")
+        progress.close()
+
+
+def _write_result(path: str, problem: Problem, result: Result, options: Options) -> None:
+    from twill.frontends.graph_json import schedule_to_json
+
+    asked = {"engine": options.engine, "max_ii": options.max_ii, "memory_limit_mb": options.memory_limit_mb}
+    write_text(path, schedule_to_json(problem, result, asked))
+
+
+def _print_report(problem: Problem, result: Result, watch: Stopwatch) -> None:
+    from twill.report.render import render
+    from twill.report.text import report
+
+    watch.stage("check")
+    audit = twill.check(problem, result.schedule) if result.schedule is not None else None
+    watch.stage("")
+    output.emit(render(report(problem, result, audit, watch.seconds), sys.stdout))

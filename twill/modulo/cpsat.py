@@ -1,0 +1,36 @@
+"""CP-SAT as a stage 1 solver: exact integer arithmetic, its own formulation, a child process."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import pickle
+import sys
+
+from twill.errors import SolverError
+from twill.modulo.child import run
+from twill.modulo.question import Question, Reply
+
+
+class CpSat:
+    """CP-SAT with one worker thread and a fixed seed."""
+
+    exact = True
+
+    @property
+    def name(self) -> str:
+        """Name with version."""
+        return f"CP-SAT {importlib.metadata.version('ortools')}"
+
+    def solve(self, question: Question, *, time_limit: float | None, strict: bool) -> Reply:
+        """See `question.Solver`; CP-SAT knows no tolerances, so `strict` changes nothing."""
+        command = [sys.executable, "-m", "twill.modulo.cpsat_worker"]
+        ended = run(command, pickle.dumps((question, time_limit)), time_limit)
+        if ended is None:
+            return Reply("not solved", {}, comment="CP-SAT did not stop at its time limit")
+        status, output = ended
+        try:
+            reply = json.loads(output)
+            return Reply(reply["status"], reply["starts"], reply["length"], "CP-SAT stopped without a schedule")
+        except (ValueError, KeyError, TypeError) as error:
+            raise SolverError(f"CP-SAT ended with status {status} before it answered.") from error

@@ -1,0 +1,146 @@
+"""The shortest modulo schedule at one interval, with proof.
+
+1. Exact reasoning first: slow dependence cycles, overloaded units, and the floor, the least length that windows leave open.
+2. The solver minimises the length between the floor and a horizon close above it, where windows are narrow; when there is nothing,
+   the horizon moves up, the last time so far that no schedule is missed.
+3. Every schedule is re-checked exactly, and CP-SAT must confirm what a floating-point solver excludes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from twill.bounds.recurrence import broken_recurrence
+from twill.errors import SolverError
+from twill.modulo.answer import EXACT, ModuloAnswer
+from twill.modulo.cbc import HORIZON_LIMIT, Cbc
+from twill.modulo.circle import overload
+from twill.modulo.cpsat import CpSat
+from twill.modulo.question import Question, Solver
+from twill.modulo.stage import Stage
+from twill.modulo.verdict import RefusedError, Verdict, judge
+from twill.problem import Problem
+
+_TIGHT = "dependences and exclusive units allow no shorter iteration"
+
+
+def shortest(
+    problem: Problem,
+    ii: int,
+    *,
+    time_limit: float | None = None,
+    solver: Solver | None = None,
+    method: str = "cbc",
+    cross_check: bool = True,
+) -> ModuloAnswer:
+    """The shortest schedule of `problem` at interval `ii` under dependences and unit capacities.
+
+    method       "cbc" (mixed-integer linear model) or "cpsat" (constraint model in exact integers)
+    solver       used instead of `method` when given
+    cross_check  CP-SAT confirms that there is no schedule, or no shorter one, when another solver says so
+
+    A reply that does not survive the exact check is asked for once more with tighter tolerances, then (with "cbc") from CP-SAT.
+    Raises SolverError when no reply survives; ValueError for an interval below 1 or an unknown method.
+    """
+    if ii < 1 or method not in ("cbc", "cpsat"):
+        raise ValueError(f'no stage 1 at interval {ii} with method "{method}"')
+    if not problem.ops:
+        return ModuloAnswer("optimal", ii, 0, detail="there is nothing to schedule")
+    reason = broken_recurrence(problem, ii) or overload(problem, ii)
+    if reason is not None:
+        return ModuloAnswer("infeasible", ii, detail=reason)
+    stage = Stage(problem, ii)
+    floor = stage.floor()
+    if floor is None:
+        return ModuloAnswer("infeasible", ii, detail="dependences and exclusive units contradict each other")
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    asked = _Asked(_chain(method, solver, stage.complete), deadline)
+    answer = _answer(ii, floor, _search(stage, asked, floor), asked)
+    if cross_check and asked.inexact:
+        answer = _confirm(stage, answer, floor, _Asked([(CpSat(), False)], deadline))
+    return answer
+
+
+class _Asked:
+    """Solvers to ask in turn until a reply survives, and who was asked."""
+
+    def __init__(self, chain: list[tuple[Solver, bool]], deadline: float | None) -> None:
+        self.chain, self.deadline = chain, deadline
+        self.names: dict[str, bool] = {}
+
+    @property
+    def engine(self) -> str:
+        """Names of all solvers that were asked."""
+        return " and ".join(self.names) or EXACT
+
+    @property
+    def inexact(self) -> bool:
+        """Whether a solver was asked whose exclusions are no proofs."""
+        return not all(self.names.values())
+
+    def ask(self, question: Question) -> Verdict:
+        """The first verdict that survives.  Raises SolverError when none does."""
+        refusals = []
+        for solver, strict in self.chain:
+            left = None if self.deadline is None else self.deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return Verdict("unknown", comment="the time limit is over")
+            self.names[solver.name] = solver.exact
+            try:
+                return judge(question, solver.solve(question, time_limit=left, strict=strict))
+            except RefusedError as refusal:
+                refusals.append(f"{solver.name} gave a schedule that was refused: {refusal}")
+            except SolverError as failure:
+                refusals.append(str(failure))
+        raise SolverError(f"Stage 1 at II = {question.ii} has no answer. {refusals[0]}.")
+
+
+def _chain(method: str, solver: Solver | None, horizon: int) -> list[tuple[Solver, bool]]:
+    if solver is not None:
+        return [(solver, False), (solver, True)]
+    if method == "cpsat" or horizon >= HORIZON_LIMIT:
+        return [(CpSat(), False)]
+    return [(Cbc(), False), (Cbc(), True), (CpSat(), False)]
+
+
+def _search(stage: Stage, asked: _Asked, floor: int) -> Verdict:
+    low = floor
+    for horizon in stage.horizons(floor):
+        verdict = asked.ask(stage.question(low, horizon))
+        if verdict.status != "infeasible":
+            return verdict
+        low = horizon + 1
+    return Verdict("infeasible")
+
+
+def _answer(ii: int, floor: int, verdict: Verdict, asked: _Asked) -> ModuloAnswer:
+    detail = verdict.comment
+    if verdict.status == "infeasible":
+        detail = f"no schedule of any length: {asked.engine}"
+    elif verdict.status == "optimal":
+        detail = _TIGHT if verdict.length == floor else f"no shorter one: {asked.engine}"
+    proved = verdict.length if verdict.status == "optimal" and not asked.inexact else None
+    return ModuloAnswer(verdict.status, ii, verdict.length, verdict.starts, proved or floor, ii, engine=asked.engine, detail=detail)
+
+
+def _confirm(stage: Stage, answer: ModuloAnswer, floor: int, second: _Asked) -> ModuloAnswer:
+    """Prove or correct in integers what `answer` excludes; an exclusion that cannot be confirmed in time is not claimed."""
+    if answer.status == "optimal" and answer.length is not None and answer.length > floor:
+        if stage.excludes(answer.length - 1):
+            return replace(answer, length_bound=answer.length, detail=_TIGHT)
+        question = stage.question(floor, answer.length - 1)
+    elif answer.status == "infeasible":
+        question = stage.question(floor, stage.complete)
+    else:
+        return answer
+    verdict = second.ask(question)
+    engine = f"{answer.engine} and {second.engine}"
+    if verdict.status == "infeasible":
+        detail = f"{answer.detail}, confirmed by {second.engine}"
+        return replace(answer, length_bound=answer.length or floor, engine=engine, detail=detail)
+    if verdict.status == "unknown":
+        weaker = "feasible" if answer.starts else "unknown"
+        return replace(answer, status=weaker, engine=engine, detail=f"{answer.detail}, not confirmed by {second.engine} in time")
+    corrected = _answer(stage.ii, floor, verdict, second)
+    return replace(corrected, engine=engine, detail=f"{corrected.detail}; {answer.engine} had missed it")

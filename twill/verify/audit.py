@@ -1,0 +1,150 @@
+"""What the checker finds: violations, and the facts that it recomputed on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FAMILIES = ("form", "dependence", "capacity", "group", "warps", "issue", "blocking", "memory", "registers")
+
+
+def cycles(count: int) -> str:
+    """ "1 cycle", "2 cycles"."""
+    return f"{count} cycle" if count == 1 else f"{count} cycles"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken constraint.
+
+    family    one of FAMILIES
+    subject   the unit, memory, group or file that it is about, "" where the ops say it all
+    ops       the ops involved
+    cycle     where: a slot in [0, II) for "capacity", "issue", "blocking", "memory" and "registers", a start cycle for "dependence"
+    demand    what is asked for: servers, cycles, bytes, columns, 32-bit words, warps
+    capacity  what there is
+    message   all of it as one sentence
+    """
+
+    family: str
+    message: str
+    subject: str = ""
+    ops: tuple[str, ...] = ()
+    cycle: int | None = None
+    demand: int | None = None
+    capacity: int | None = None
+
+
+@dataclass(frozen=True)
+class UnitUse:
+    """A functional unit: `busy` server-cycles of the `capacity` x II that one II offers, and the servers in use at the peak."""
+
+    unit: str
+    busy: int
+    capacity: int
+    peak: int
+
+    def share(self, ii: int) -> float:
+        """Utilisation, 0 to 1 (more when it is over capacity); 0 for a unit without servers."""
+        return self.busy / (self.capacity * ii) if self.capacity else 0.0
+
+
+@dataclass(frozen=True)
+class GroupUse:
+    """A warp group: its width in warps, its ops in the order in which the steady state issues them, and its registers.
+
+    peak   32-bit words that one of its warps holds at most
+    phase  the first slot in [0, II) with that peak
+    live   the values held there, each with its live instances
+    """
+
+    group: int
+    width: int
+    ops: tuple[str, ...]
+    peak: int
+    phase: int
+    live: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """A memory: what live instances take at the peak, the first slot in [0, II) with that peak, and the capacity.
+
+    live  the values held there, each with its live instances
+
+    Under the rule `rings` every value keeps all its buffers all the time: the peak is their sum and the slot 0.
+    """
+
+    memory: str
+    peak: int
+    phase: int
+    capacity: int
+    live: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class ValueUse:
+    """Life of an op's result: from its start to its last use, both in cycles of iteration 0.
+
+    instances  the most that are alive at once: the depth of its ring of buffers
+    """
+
+    op: str
+    birth: int
+    last_use: int
+    instances: int
+
+
+@dataclass(frozen=True)
+class Wait:
+    """`op` waits synchronously for `source`: by a blocking dependence, or (`hand_off`) for a register value of another group."""
+
+    op: str
+    source: str
+    hand_off: bool
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A register value that leaves its group.  `bytes` are moved once, whatever the number of groups that receive it."""
+
+    op: str
+    group: int
+    receivers: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Outcome of `twill.verify.check`.  The facts are empty when the schedule does not place every op once.
+
+    length             cycles of one iteration, recomputed
+    registers_per_sm   sum over groups of width x peak, 32-bit words
+    notes              remarks that do not make the schedule wrong
+    """
+
+    ii: int
+    length: int
+    violations: tuple[Violation, ...] = ()
+    units: tuple[UnitUse, ...] = ()
+    groups: tuple[GroupUse, ...] = ()
+    registers_per_sm: int = 0
+    memories: tuple[MemoryUse, ...] = ()
+    values: tuple[ValueUse, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    crossings: tuple[Crossing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the schedule obeys every constraint."""
+        return not self.violations
+
+    @property
+    def warps(self) -> int:
+        """Warps of all regular groups together."""
+        return sum(group.width for group in self.groups if group.group > 0)
+
+    @property
+    def crossing_bytes(self) -> int:
+        """Bytes of register values that leave their group per iteration."""
+        return sum(crossing.bytes for crossing in self.crossings)
