@@ -13,7 +13,8 @@ from itertools import product
 from oracle.definition import broken, held, length, membership_holds, waiting, warps_suffice, width, window
 from twill.problem import Problem
 
-NEVER = -(10**9)
+UNBOUNDED = 10**9
+NEVER = -UNBOUNDED
 Paths = list[list[int]]
 
 
@@ -123,6 +124,7 @@ class _Case:
             for o, op in enumerate(problem.ops)
             if o != v and groups[op.name] == groups[self.names[v]] and window(problem, op) > 0
         ]
+        self.overfull = problem.rules.in_order and any(op.issue > ii for op in problem.ops)
         if problem.rules.in_order:
             self.separate += [
                 (o, v, op.issue)
@@ -148,25 +150,25 @@ class _Case:
         return min(most, default=None)
 
     def _resources(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
-        """Per limited resource: capacity x II, and what one instance of each value takes of it."""
+        """Per limited resource: its capacity, and what one instance of each value takes of it."""
         limits = self.problem.limits
-        room = {memory: capacity * self.ii for memory, capacity in limits.memories}
+        room = dict(limits.memories)
         amounts = {(memory, op.name): size for op in self.problem.ops for memory, size in op.memory}
         for op in self.problem.ops:
             group = self.groups[op.name]
             wide = width(self.problem, self.groups, group)
             share = -(-op.registers // wide)
             if op.registers and limits.registers_per_warp is not None:
-                room[f"group {group}"] = limits.registers_per_warp * self.ii
+                room[f"group {group}"] = limits.registers_per_warp
                 amounts[f"group {group}", op.name] = share
             if op.registers and limits.registers_per_sm is not None:
-                room["SM"] = limits.registers_per_sm * self.ii
+                room["SM"] = limits.registers_per_sm
                 amounts["SM", op.name] = share * wide
         return room, amounts
 
     def blocked(self, slots: tuple[int, ...]) -> bool:
         """Whether an op that waits, or any op where a group issues in order, starts in the window of another op of its group."""
-        return any((slots[v] - slots[o]) % self.ii < busy for o, v, busy in self.separate)
+        return self.overfull or any((slots[v] - slots[o]) % self.ii < busy for o, v, busy in self.separate)
 
     def shortest(self, slots: tuple[int, ...], best: Found | None) -> Found | None:
         """The better of `best` and the shortest schedule with these residues."""
@@ -174,7 +176,7 @@ class _Case:
         if paths is None:
             return best
         least = self._least_length(paths, slots)
-        for stages in self._stages(paths, slots, [0]):
+        for stages in self._stages(paths, slots, best.length if best else UNBOUNDED, [0]):
             if best is not None and best.length <= least:
                 break
             starts = [slot + self.ii * stage for slot, stage in zip(slots, stages, strict=True)]
@@ -206,9 +208,11 @@ class _Case:
             for v, stages in enumerate(row)
         )
 
-    def _stages(self, paths: Paths, slots: tuple[int, ...], chosen: list[int]) -> Iterator[list[int]]:
-        """Stage vectors that obey the paths and spread over no more stages than are enough."""
-        if not self._may_fit(slots, chosen):
+    def _stages(self, paths: Paths, slots: tuple[int, ...], below: int, chosen: list[int]) -> Iterator[list[int]]:
+        """Stage vectors that obey the paths, spread over no more stages than are enough and make lengths below `below`."""
+        starts = [slot + self.ii * stage for slot, stage in zip(slots, chosen, strict=False)]
+        ends = [start + max(1, op.cycles) for start, op in zip(starts, self.problem.ops, strict=False)]
+        if max(ends) - min(starts) >= below or not self._may_fit(slots, chosen):
             return
         v = len(chosen)
         if v == len(self.names):
@@ -217,13 +221,15 @@ class _Case:
         low = max([max(chosen) - self.span, *(s + paths[u][v] for u, s in enumerate(chosen))])
         high = min([min(chosen) + self.span, *(s - paths[v][u] for u, s in enumerate(chosen))])
         for stage in range(low, high + 1):
-            yield from self._stages(paths, slots, [*chosen, stage])
+            yield from self._stages(paths, slots, below, [*chosen, stage])
 
     def _may_fit(self, slots: tuple[int, ...], chosen: list[int]) -> bool:
         """Whether the ops placed so far leave room: further users only make lives longer, further values only take more."""
-        area: dict[str, int] = {}
+        load = {resource: [0] * self.ii for resource in self.room}
         starts = {self.names[i]: slots[i] + self.ii * stage for i, stage in enumerate(chosen)}
         for (resource, name), amount in self.amounts.items():
             uses = [starts[dst] + distance for dst, distance in self.uses[name] if dst in starts] if name in starts else []
-            area[resource] = area.get(resource, 0) + amount * (max(uses) - starts[name] if uses else 0)
-        return all(area[resource] <= self.room[resource] for resource in area)
+            for cycle in range(starts[name], max(uses)) if uses else ():
+                load[resource][cycle % self.ii] += amount
+        # Peaks of different groups need not coincide, so for the SM only the average is a necessary condition.
+        return all(max(load[r]) <= room if r != "SM" else sum(load[r]) <= room * self.ii for r, room in self.room.items())

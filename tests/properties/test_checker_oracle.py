@@ -27,7 +27,7 @@ def families(problem: Problem, schedule: Schedule) -> set[str]:
     return {violation.family for violation in check(problem, schedule).violations}
 
 
-@settings(quiet, max_examples=1000)
+@settings(quiet, max_examples=500)
 @given(st.data())
 def test_the_checker_finds_exactly_the_families_that_the_definitions_say_are_broken(data: st.DataObject) -> None:
     problem = data.draw(problems(max_ops=5))
@@ -35,7 +35,7 @@ def test_the_checker_finds_exactly_the_families_that_the_definitions_say_are_bro
     assert families(problem, schedule) == broken(problem, schedule.ii, schedule.starts, schedule.groups)
 
 
-@settings(quiet, max_examples=150)
+@settings(quiet, max_examples=100)
 @given(problems(), st.integers(1, 4))
 def test_the_checker_accepts_what_the_oracle_finds(problem: Problem, ii: int) -> None:
     found = search(problem, ii)
@@ -47,7 +47,7 @@ def test_the_checker_accepts_what_the_oracle_finds(problem: Problem, ii: int) ->
     assert audit.length == found.length
 
 
-@settings(quiet, max_examples=300)
+@settings(quiet, max_examples=150)
 @given(st.data())
 def test_one_step_away_from_a_right_schedule_the_checker_still_agrees(data: st.DataObject) -> None:
     problem = data.draw(problems(max_ops=3))
@@ -64,7 +64,7 @@ def test_one_step_away_from_a_right_schedule_the_checker_still_agrees(data: st.D
     assert families(problem, schedule) == broken(problem, ii, starts, groups)
 
 
-@settings(quiet, max_examples=200)
+@settings(quiet, max_examples=100)
 @given(st.data())
 def test_facts_are_those_of_the_definitions(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -119,12 +119,13 @@ def test_groupings_are_all_partitions_that_fit(problem: Problem) -> None:
     assert set(got) == wanted
 
 
-@pytest.mark.parametrize("path", sorted(INSTANCES.glob("g*.json")), ids=lambda path: path.stem)
+SMALL = [path for path in sorted(INSTANCES.glob("g*.json")) if len(read_golden(path).problem.ops) <= 5]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_the_oracle_gives_the_golden_answers(path: Path) -> None:
     golden = read_golden(path)
     default = golden.expect["default"]
-    if len(golden.problem.ops) > 5:
-        pytest.skip("too large for plain enumeration")
     if default["status"] == "unsat":
         assert solve(golden.problem, 4) is None
     else:

@@ -9,8 +9,10 @@ from twill.errors import Infeasible
 from twill.problem import Dependence, Limits, Op, Problem, Reservation, Rules
 from twill.schedule import Bound
 
+DEFAULT = Rules()
 
-def problem(edges: dict[tuple[str, str], tuple[int, int]], *ops: Op, rules: Rules = Rules()) -> Problem:
+
+def problem(edges: dict[tuple[str, str], tuple[int, int]], *ops: Op, rules: Rules = DEFAULT) -> Problem:
     """A problem of `edges` (source, destination) -> (delay, distance); ops that are not given have no attributes."""
     given = {op.name: op for op in ops}
     names = dict.fromkeys([name for edge in edges for name in edge])
@@ -62,6 +64,13 @@ def test_a_spill_counts_where_the_ends_can_never_share_a_group() -> None:
     assert [(b.kind, b.value) for b in recurrences(problem(edges, *both))] == [("recurrence", 10)]
     kept = problem(edges, load, use, rules=Rules(cross_warp=False))
     assert [(b.kind, b.value) for b in recurrences(kept)] == [("recurrence", 10)]
+
+
+def test_groups_of_one_width_force_spills_between_widths() -> None:
+    edges = {("a", "b"): (6, 0), ("b", "a"): (4, 1)}
+    wide = (Op("a", warps=4, spill=3), Op("b"))
+    assert [b.value for b in recurrences(problem(edges, *wide))] == [10]
+    assert [b.value for b in recurrences(problem(edges, *wide, rules=Rules(mixed=False)))] == [10, 13]
 
 
 def test_the_spill_bound_may_have_another_witness() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from twill.frontends.graph_json import read_golden
 from twill.problem import Dependence, Limits, Op, Problem, Rules
 
 INSTANCES = sorted((Path(__file__).parent.parent / "golden" / "instances").glob("[gr]*.json"))
+
+DEFAULT = Rules()
 
 
 def values(problem: Problem, kind: str) -> dict[str, int]:
@@ -86,16 +89,43 @@ def test_an_accumulator_that_leaves_nothing_is_a_contradiction() -> None:
     assert values(full, "memory area") == {}
 
 
-def test_registers_of_the_variable_latency_group_do_not_count_for_the_sm() -> None:
-    def sm(variable: bool) -> dict[str, int]:
-        ops = (Op("v", registers=8, variable_latency=variable), Op("w"))
-        return values(Problem("p", ops, (Dependence("v", "w", 6),), Limits(warps=1, registers_per_sm=8)), "register area")
+def test_registers_count_for_the_sm_and_for_the_warps_of_their_groups() -> None:
+    def areas(variable: bool) -> dict[str, int]:
+        ops = (Op("v", registers=8, warps=2, variable_latency=variable), Op("w"))
+        limits = Limits(warps=4, registers_per_warp=3, registers_per_sm=16)
+        return values(Problem("p", ops, (Dependence("v", "w", 6),), limits), "register area")
 
-    assert sm(False) == {"registers of the SM": 6}
-    assert sm(True) == {}
+    assert areas(False) == {"registers of the SM": 3, "registers of all regular warps": 4}
+    assert areas(True) == {"registers of the SM": 3, "registers of the variable-latency group": 8}
 
 
-def waiters(*windows: int, warps: int, each: int = 1, limits: int = 1, rules: Rules = Rules()) -> Problem:
+def test_rings_round_every_value_up_to_whole_buffers() -> None:
+    ops = (Op("v", memory=(("smem", 1),)), Op("w", memory=(("smem", 1),)), Op("x"))
+    edges = (Dependence("v", "x", 7), Dependence("w", "x", 5))
+    shared = Problem("p", ops, edges, Limits(memories=(("smem", 3),)))
+    assert values(shared, "memory area") == {"smem": 4}
+    # At 4 the rings are 2 and 2 deep; at 5 they are 2 and 1.
+    assert values(replace(shared, rules=Rules(rings=True)), "memory area") == {"smem": 5}
+
+
+def test_rings_may_never_fit() -> None:
+    ops = (Op("v", memory=(("smem", 2),)), Op("w", memory=(("smem", 2),)), Op("x"))
+    edges = (Dependence("v", "x", 1), Dependence("w", "x", 1))
+    rings = Problem("p", ops, edges, Limits(memories=(("smem", 3),)), Rules(rings=True))
+    assert contradictions(rings) == ("smem: capacity 3 is too small at every initiation interval for the values that stay live.",)
+    assert contradictions(replace(rings, rules=Rules())) == ()
+
+
+def test_operands_are_held_until_an_asynchronous_user_completes() -> None:
+    ops = (Op("v", memory=(("smem", 1),)), Op("mma", cycles=5, asynchronous=True))
+    p = Problem("p", ops, (Dependence("v", "mma", 3),), Limits(memories=(("smem", 1),)))
+    assert values(p, "memory area") == {"smem": 3}
+    assert values(replace(p, rules=Rules(hold=True)), "memory area") == {"smem": 8}
+    in_place = replace(p, rules=Rules(hold=True), dependences=(Dependence("v", "mma", 3, in_place=True),))
+    assert values(in_place, "memory area") == {"smem": 3}
+
+
+def waiters(*windows: int, warps: int, each: int = 1, limits: int = 1, rules: Rules = DEFAULT) -> Problem:
     """Ops with the given windows; the first `warps` of them wait for a load."""
     ops = (Op("ld", variable_latency=True), *(Op(f"w{i}", cycles=9, issue=x, warps=each) for i, x in enumerate(windows)))
     edges = tuple(Dependence("ld", f"w{i}", 0, blocking=i < warps) for i in range(len(windows)))
@@ -122,7 +152,33 @@ def test_window_rule_selects_issue_or_cycles() -> None:
     assert values(waiters(2, 3, warps=2, rules=Rules(window="cycles")), "warp time")["one warp group"] == 18
 
 
-def one(op: Op, limits: Limits, *others: Op, rules: Rules = Rules()) -> tuple[str, ...]:
+IN_ORDER = Rules(in_order=True)
+
+
+def test_a_group_issues_one_op_at_a_time() -> None:
+    assert values(waiters(7, 2, warps=0, limits=2), "issue time") == {}
+    assert values(waiters(7, 2, warps=0, limits=2, rules=IN_ORDER), "issue time") == {"one warp group": 7, "regular warps": 5}
+    assert values(waiters(7, 2, warps=0, rules=IN_ORDER), "issue time") == {"one warp group": 9, "regular warps": 9}
+    assert values(waiters(7, 2, warps=0, each=4, limits=8, rules=IN_ORDER), "issue time")["regular warps"] == 5
+
+
+def test_some_ops_must_share_when_there_are_fewer_groups() -> None:
+    # Two groups of 4 warps: two of 5, 5, 4 share one; three of 5, 5, 4, 4, 4 do.
+    assert values(waiters(5, 5, 4, warps=0, each=4, limits=8, rules=IN_ORDER), "issue time")["one warp group"] == 9
+    assert values(waiters(5, 5, 4, 4, 4, warps=0, each=4, limits=8, rules=IN_ORDER), "issue time")["one warp group"] == 12
+
+
+def test_unmixed_groups_leave_fewer_warps_to_each_width() -> None:
+    # Mixed, the wide ops may be apart in 8 warps; unmixed, the group of the narrow op leaves 7, which is one group of 4.
+    ops = (Op("a", issue=3, warps=4), Op("b", issue=4, warps=4), Op("c", issue=9))
+    p = Problem("p", ops, (), Limits(warps=8), Rules(in_order=True))
+    assert values(p, "issue time")["one warp group"] == 9
+    assert values(replace(p, ops=(*ops[:2], Op("c", issue=1))), "issue time")["one warp group"] == 4
+    apart = replace(p, ops=(*ops[:2], Op("c", issue=1)), rules=Rules(in_order=True, mixed=False))
+    assert values(apart, "issue time")["one warp group"] == 7
+
+
+def one(op: Op, limits: Limits, *others: Op, rules: Rules = DEFAULT) -> tuple[str, ...]:
     use = others[0] if others else Op("use")
     return contradictions(Problem("p", (op, use), (Dependence(op.name, use.name, 1),), limits, rules))
 
@@ -136,9 +192,18 @@ def test_contradictions_of_single_ops() -> None:
     assert one(Op("v", memory=(("smem", 9),)), Limits(memories=(("smem", 8),))) == ('One result of "v" takes 9 of smem; there is 8.',)
     crossing = Op("ld", registers=1, variable_latency=True)
     assert one(crossing, Limits(), rules=Rules(cross_warp=False)) == (
-        '"use" reads a register value of "ld"; one of them is variable-latency, so the value must change its group, which the rules '
-        "forbid.",
+        '"use" reads a register value of "ld", which can never be in the same warp group; the rules forbid register values to change '
+        "their group.",
     )
+
+
+def test_groups_of_one_width_need_warps_of_their_own() -> None:
+    unmixed = Rules(mixed=False)
+    assert one(Op("v", warps=4), Limits(warps=4), rules=unmixed) == (
+        "Ops that need 1, 4 warps must be in groups of their own, 5 warps together; there are 4.",
+    )
+    assert one(Op("v", warps=4), Limits(warps=5), rules=unmixed) == ()
+    assert one(Op("v", warps=4), Limits(warps=4)) == ()
 
 
 def test_a_wider_group_member_makes_room_for_a_value() -> None:

@@ -21,6 +21,10 @@ from twill.perf.shapes import Time
 from twill.perf.unrolled import Choice, by_recurrences, goal, require_small, stage_of
 
 
+# Seconds; the operating system takes no longer time-out.
+_LONGEST_WAIT = 1_000_000.0
+
+
 def best(plans: Sequence[KernelPlan[RingLoop]], objective: str, *, time_limit: float) -> Choice:
     """Optimal plan, proved by Yices in a child process.
 
@@ -35,7 +39,7 @@ def best(plans: Sequence[KernelPlan[RingLoop]], objective: str, *, time_limit: f
     child.start()
     sender.close()
     try:
-        if not receiver.poll(time_limit):
+        if not receiver.poll(min(time_limit, _LONGEST_WAIT)):
             raise Unknown(f"Yices did not prove an optimum within {time_limit:g} s.", remedy="Raise --time-limit or use --method closed.")
         answer: Choice | TwillError = receiver.recv()
     except EOFError as error:
