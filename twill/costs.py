@@ -154,7 +154,9 @@ def _accumulates(pricing: Pricing, src: Node, dst: Node) -> bool:
     if dst.kind != "mma" or src.kind not in ("mma", "tmem_store"):
         return False
     made, product = pricing.principal(src), pricing.principal(dst)
-    left = {pricing.buffer(value) for value in (*made.results, *(v for v in made.operands if pricing.is_buffer(v)))}
+    # A product reads its first two operands and writes its third; a store writes the one buffer that it names.
+    written = made.operands[2:3] if src.kind == "mma" else made.operands
+    left = {pricing.buffer(value) for value in (*made.results, *(v for v in written if pricing.is_buffer(v)))}
     return not left & {pricing.buffer(value) for value in product.operands[:2]}
 
 

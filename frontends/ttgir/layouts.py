@@ -75,8 +75,9 @@ def _item(reader: Reader, found: dict[str, object]) -> None:
 def _value(reader: Reader) -> object:
     integer = reader.take(_INTEGER)
     if integer is not None:
+        number = int(integer, 16 if "x" in integer else 10)
         padding = reader.take(_PADDING)
-        return int(integer, 0) if padding is None else (int(integer, 0), int(padding[2:]))
+        return number if padding is None else (number, int(padding[2:]))
     if reader.at("["):
         return _list(reader)
     if reader.at("#"):

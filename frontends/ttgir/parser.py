@@ -167,8 +167,8 @@ class Parser:
     def _block(self, arguments: Sequence[Argument], implicit: str) -> Block:
         """Ops up to the next label or the end of the region."""
         reader = self.reader
-        label = reader.take(_LABEL)
-        if label is not None:
+        label = reader.need(_LABEL, "a block label") if reader.at("^") else ""
+        if label:
             if reader.at("("):
                 arguments = [*arguments, *self.argument_list()]
             reader.expect(":")
@@ -178,7 +178,7 @@ class Parser:
             operations.append(self.op())
         if implicit and reader.at("}") and not (operations and is_terminator(operations[-1].name)):
             operations.append(self.finish(self.begin(implicit, reader.pos, [])))
-        return Block(numbers, tuple(operations), label[1:] if label else "")
+        return Block(numbers, tuple(operations), label[1:])
 
     def bind(self, arguments: Iterable[Argument]) -> tuple[int, ...]:
         """Number block arguments and bring them into scope."""

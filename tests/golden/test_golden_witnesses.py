@@ -94,7 +94,7 @@ def test_every_op_in_the_wrong_kind_of_group_is_refused(path: Path) -> None:
         ("g10_window_trap", 1, {"v": 5}, {"dependence"}),
         ("g11_guard_hole", 1, {"v": 4}, {"dependence"}),
         ("g12_coissue_liveness", 1, {}, {"capacity"}),
-        ("g14_distance2_liveness", 1, {"v": 0}, {"registers"}),
+        ("g14_distance2_liveness", 1, {"u": 0, "v": 0}, {"registers"}),
         ("g24_non_monotone_ii", 3, {}, {"capacity"}),
     ],
 )

@@ -17,11 +17,17 @@ def test_help_without_a_command_teaches_the_first_two(twill_command: Callable[..
     done = twill_command("--help")
     assert done.status == 0
     assert "  twill examples .\n    twill schedule attention_fwd.ttgir --machine h100\n" in done.out
-    assert [line.split()[0] for line in done.out.split("Commands:\n")[1].splitlines()] == ["check", "examples", "machines", "schedule"]
-    assert "..." not in done.out
+    assert [line.split()[0] for line in done.out.split("Commands:\n")[1].splitlines()] == [
+        "check",
+        "examples",
+        "machines",
+        "perf",
+        "schedule",
+    ]
+    assert "..." not in done.out.split("Commands:\n")[1]
 
 
-@pytest.mark.parametrize("command", ["schedule", "check", "machines", "examples"])
+@pytest.mark.parametrize("command", ["schedule", "check", "machines", "examples", "perf"])
 def test_every_help_has_examples(twill_command: Callable[..., Any], command: str) -> None:
     done = twill_command(command, "--help")
     assert done.status == 0
@@ -75,7 +81,7 @@ def test_ctrl_c_outside_the_search_is_no_answer(
 
     monkeypatch.setattr(twill, "schedule", interrupted)
     done = twill_command("schedule", instances / "g01_fig1_attention.json")
-    assert (done.status, done.out, done.err) == (5, "", "twill: interrupted.\n")
+    assert (done.status, done.out, done.err) == (5, "", "\ntwill: interrupted.\n")
 
 
 @pytest.mark.parametrize("arguments", [["examples", "--list"], ["machines", "show", "h100"]])

@@ -22,7 +22,7 @@ GRAPH = {
     "name": "load, multiply, add",
     "limits": {"units": {"TMA": 1, "TC": 1, "ALU": 1}, "memories": {"smem": 65536}, "warps": 8},
     "ops": [
-        {"name": "load", "unit": "TMA", "occupancy": 2, "latency": 6, "variable_latency": True, "memory": {"smem": 16384}},
+        {"name": "load", "unit": "TMA", "occupancy": 2, "latency": 6, "issue": 1, "variable_latency": True, "memory": {"smem": 16384}},
         {"name": "mma", "unit": "TC", "occupancy": 4, "latency": 5, "issue": 1, "warps": 4, "registers": 8192, "spill": 3},
         {"name": "add", "unit": "ALU", "occupancy": 2, "latency": 2, "warps": 4},
     ],
@@ -121,7 +121,7 @@ def test_no_answer_prints_the_bound_reached(twill_command: Callable[..., Any], m
     returning(monkeypatch, Result(None, Certificate("unknown", claims=claims, reason="the time limit of 1 s is over")))
     done = twill_command("schedule", graph)
     assert (done.status, done.err) == (5, "")
-    assert done.out.startswith("No answer for load, multiply, add\n3 ops\n\nThe time limit of 1 s is over.\n")
+    assert done.out.startswith("No answer for load, multiply, add\n3 ops\n\nthe time limit of 1 s is over.\n")
     assert "  II  ?  cycles  proved: not below 4; the time limit of 1 s is over\n" in done.out
 
 
@@ -209,5 +209,5 @@ def test_ctrl_c_returns_what_is_proved(graph: Path) -> None:
     out, errors = command.communicate(timeout=30)
     assert time.monotonic() - begun < 5
     assert (command.returncode, errors) == (5, "")
-    assert out.startswith("No answer for load, multiply, add\n3 ops\n\nInterrupted.\n")
+    assert out.startswith("No answer for load, multiply, add\n3 ops\n\ninterrupted.\n")
     assert "  II  ?  cycles  proved: not below 4; interrupted\n" in out

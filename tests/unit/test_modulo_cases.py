@@ -106,11 +106,9 @@ def test_intervals_are_walked_one_by_one_where_they_must_be() -> None:
     op = Op("a", reservations=table((0, 1, 1), (6, 1, 1)), cycles=7)
     other = Op("b", reservations=table((0, 3, 1)), cycles=3)
     problem = Problem("holes", (op, other), (), Limits((("X", 1),)))
-    answer = smallest_ii(problem, 5)
-    assert (answer.status, answer.ii, answer.excluded) == ("optimal", 5, ())
-    # At 6 the op meets itself, at 8 there is room again; nothing may be concluded from one for the other.
-    assert [shortest(problem, ii).status for ii in (6, 7, 8)] == ["infeasible", "infeasible", "optimal"]
-    assert smallest_ii(problem, 6).excluded == (6, 7)
+    # At 6 the op meets itself: nothing follows for 5 or 7.
+    assert [shortest(problem, ii).status for ii in (5, 6, 7)] == ["optimal", "infeasible", "optimal"]
+    assert [(a.ii, a.excluded) for a in (smallest_ii(problem, 5), smallest_ii(problem, 6))] == [(5, ()), (7, (6,))]
 
 
 def test_where_feasibility_is_monotone_the_interval_is_bisected() -> None:
@@ -137,8 +135,9 @@ def test_a_row_longer_than_the_interval_holds_several_servers() -> None:
     problem = Problem("wrap", ops, (Dependence("long", "short", 0),), Limits((("X", 3),)))
     answer = smallest_ii(problem)
     assert (answer.status, answer.ii) == ("optimal", 2)
-    # At 2 the long row holds two servers always and a third in every other cycle: the short one must take the cycle between.
-    assert shortest(problem, 2).starts == (0, 1)
+    # At 2 the long row holds two servers always and a third in every other cycle: the short one must take a cycle between.
+    assert answer.length == 5
+    assert answer.starts[1] % 2 == 1
 
 
 def test_three_of_two_servers() -> None:
@@ -148,7 +147,7 @@ def test_three_of_two_servers() -> None:
     assert [shortest(problem, ii).status for ii in (4, 5, 6)] == ["infeasible", "optimal", "optimal"]
     answer = shortest(problem, 5)
     assert holds(problem, answer)
-    assert answer.length == 5
+    assert answer.length == 6
 
 
 def test_amounts_add_up() -> None:
@@ -191,7 +190,7 @@ def test_numbers_too_long_for_the_output_of_cbc_are_exact() -> None:
     problem = graph(f"a U {large} {large}; b U {large} {large}; c - 1 0", f"a b {large} 0; b c 7 0; c a 1 1")
     answer = smallest_ii(problem, least_ii(lower_bounds(problem)))
     assert (answer.status, answer.ii, answer.length) == ("optimal", 2 * large, 2 * large)
-    assert answer.starts == (0, large, large + 7)
+    assert holds(problem, answer)
 
 
 def test_both_methods_agree_with_and_without_cross_check() -> None:

@@ -28,7 +28,7 @@ def attention() -> tuple[Problem, Schedule]:
         kernel="attention_fwd_2tile",
         loop_line=68,
         machine="h100",
-        costs="beside a busy tensor core",
+        costs="h100 2026-11-29, beside a busy tensor core",
         decisions=("the innermost loop with tensor-core work is scheduled", "[bold]no markup here"),
         origins=(Origin("S0", "s0", "kernels/attention.py", 69), Origin("K", file="attention.py")),
     )
@@ -82,12 +82,13 @@ def test_report_of_an_infeasible_problem() -> None:
     certificate = Certificate("infeasible", reason="the dependence cycle a -> b -> a has distance 0 and takes time")
     assert plain(report(problem, Result(None, certificate), None, {})) == (
         "No schedule exists for attention_fwd_2tile\n"
-        "attention_fwd_2tile.ttgir, loop at line 68, machine h100, costs: beside a busy tensor core, 20 ops\n"
+        "attention_fwd_2tile.ttgir, loop at line 68, 20 ops\n"
+        "costs of h100 2026-11-29, beside a busy tensor core\n"
         "\n"
-        "The dependence cycle a -> b -> a has distance 0 and takes time.\n"
+        "the dependence cycle a -> b -> a has distance 0 and takes time.\n"
         "\n"
         "Decisions taken by default\n"
-        "  -  The innermost loop with tensor-core work is scheduled.\n"
+        "  -  the innermost loop with tensor-core work is scheduled.\n"
         "  -  [bold]no markup here.\n"
     )
 
@@ -96,7 +97,7 @@ def test_report_of_an_unknown_answer_gives_the_bound_reached() -> None:
     problem, _ = attention()
     certificate = Certificate("unknown", claims=(Claim("ii", None, 33, False, "interrupted"),), reason="interrupted")
     text = plain(report(problem, Result(None, certificate), None, {"search": 2.0}))
-    assert "\nInterrupted.\n" in text
+    assert "\ninterrupted.\n" in text
     assert "  II  ?  cycles  proved: not below 33; interrupted\n" in text
     assert "seconds  search 2.00; 2.00 in all" in text
 

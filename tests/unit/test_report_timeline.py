@@ -22,9 +22,9 @@ def at(ii: int, length: int, **starts: tuple[int, int]) -> Schedule:
     return Schedule(ii, length, tuple(Placement(name, start, group) for name, (start, group) in starts.items()))
 
 
-def test_keys_go_by_group_then_start_then_order_in_the_problem() -> None:
+def test_keys_go_by_group_then_slot_then_start_then_order_in_the_problem() -> None:
     p = problem(op("x", "u", 1), op("y", "u", 1), op("z", "u", 1), op("w", "u", 1), u=4)
-    assert keys(p, at(4, 4, x=(0, 2), y=(2, 1), z=(1, 1), w=(1, 1))) == {"z": "a", "w": "b", "y": "c", "x": "d"}
+    assert keys(p, at(4, 9, x=(0, 2), y=(2, 1), z=(5, 1), w=(1, 1))) == {"w": "a", "z": "b", "y": "c", "x": "d"}
 
 
 def test_ops_beyond_the_last_key_share_one_mark() -> None:
@@ -56,8 +56,8 @@ def test_a_double_reservation_fills_two_rows() -> None:
     assert timeline(problem(op("x", "u", 2, amount=2), u=2), at(3, 2, x=(0, 1)), 80).units == (Row("u", "aa."), Row("", "aa."))
 
 
-def test_an_idle_unit_keeps_its_row() -> None:
-    assert timeline(problem(op("x", "u", 1), u=1, v=1), at(3, 1, x=(0, 1)), 80).units == (Row("u", "a.."), Row("v", "..."))
+def test_an_idle_unit_has_no_row() -> None:
+    assert timeline(problem(op("x", "u", 1), u=1, v=1), at(3, 1, x=(0, 1)), 80).units == (Row("u", "a.."),)
 
 
 @pytest.mark.parametrize(("width", "scale", "cells"), [(100, 1, "aaaaabbbbb"), (5, 2, "aaabb"), (3, 4, "abb"), (1, 10, "a")])

@@ -3,8 +3,9 @@
     G'   sum over v in g of ceil(regs(v) / width(g)) * n_v(p) <= R_w                      every group g, every phase p
     G''  sum over g of width(g) * max over p of (the sum above) <= R_SM
 
-G' has one sum per birth w, over the values that share w's group.  G'' bounds a sum of maxima over unrelated phases; it is added only
-for the phases at which a model broke it (`sm_cut`), which terminates because there are finitely many choices of one phase a group.
+G' has one sum per birth w, over the values that share w's group.  G'' bounds a sum of maxima over unrelated phases.  What it says
+about one and the same phase is added at once; the rest only for the phases at which a model broke it (`sm_cut`), which terminates
+because there are finitely many choices of one phase a group.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def holders(space: Space) -> list[int]:
 
 def add_registers(space: Space, cap: int) -> None:
     """Add family G'; each value is counted up to `cap` instances (see `liveness`)."""
+    _add_same_phase(space, cap)
     limit = space.problem.limits.registers_per_warp
     if limit is None:
         return
@@ -32,6 +34,16 @@ def add_registers(space: Space, cap: int) -> None:
             wrong = -_has_width(space, w, width)
             if wrong != TRUE:
                 _limit(space, w, width, limit, cap, wrong)
+
+
+def _add_same_phase(space: Space, cap: int) -> None:
+    """The part of G'' that needs no groups: at every single phase the registers of all values fit into the SM."""
+    limit = space.problem.limits.registers_per_sm
+    if limit is None:
+        return
+    for w in holders(space):
+        held = [(v, space.ops[v].registers) for v in holders(space)]
+        space.build.at_most([(size, n) for v, size in held for n in count(space, v, w, min(cap, limit // size + 1))], limit)
 
 
 def _limit(space: Space, w: int, width: int, limit: int, cap: int, wrong: Literal) -> None:

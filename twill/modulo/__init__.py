@@ -7,8 +7,8 @@ asked; importing this package imports none.
 from __future__ import annotations
 
 from twill.modulo.answer import ModuloAnswer
+from twill.modulo.interval import monotone, sequential_ii, smallest_ii
+from twill.modulo.length import shortest
 from twill.modulo.question import Question, Reply, Solver
-from twill.modulo.shortest import shortest
-from twill.modulo.smallest import monotone, sequential_ii, smallest_ii
 
 __all__ = ["ModuloAnswer", "Question", "Reply", "Solver", "monotone", "sequential_ii", "shortest", "smallest_ii"]

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 MEMORY_LIMIT = 8 << 30  # bytes of address space
-GRACE = 2.0  # seconds that a solver may take to stop by itself at its time limit
+GRACE = 1.0  # seconds that a solver may take to stop by itself at its time limit
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 

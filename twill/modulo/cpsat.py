@@ -31,6 +31,6 @@ class CpSat:
         status, output = ended
         try:
             reply = json.loads(output)
-            return Reply(reply["status"], reply["starts"], reply["length"], "CP-SAT stopped without a schedule")
+            return Reply(reply["status"], reply["starts"], reply["length"], "CP-SAT ran out of time")
         except (ValueError, KeyError, TypeError) as error:
             raise SolverError(f"CP-SAT ended with status {status} before it answered.") from error

@@ -1,11 +1,13 @@
 """What dependences and exclusive units imply for every pair of starts when an iteration may last `horizon` cycles.
 
-A matrix of least differences over the ops, the origin (start of the iteration) and its end.  Two rules are applied until nothing
-changes; both are exact integer reasoning, so a contradiction is a proof:
+A matrix of least differences over the ops, the origin (start of the iteration) and its end.  All rules are exact integer reasoning,
+so a contradiction is a proof; the first two are applied until nothing changes:
 
     closure     t_v - t_u >= gap(u, v) and t_w - t_v >= gap(v, w)  imply  t_w - t_u >= gap(u, v) + gap(v, w)
     separation  low <= t_v - t_u + k * II <= high: the differences still possible leave an interval [first, last] of turns k, and
                 these leave low - last * II <= t_v - t_u <= high - first * II
+    energy      rows of one iteration that begin `head` or later and end `tail` or more before its end share capacity * (horizon -
+                head - tail) server-cycles of their unit
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ _SWEEPS = 200  # differences might creep towards a contradiction cycle by cycle;
 class Windows:
     """Differences of starts at one interval, for any horizon.
 
-    `arcs` are the dependences (source, destination, delay - distance * II), without a positive cycle.
+    `arcs` are the dependences (source, destination, delay - distance * II), without a positive cycle; `pairs` all separations.
     """
 
     def __init__(self, problem: Problem, ii: int, arcs: Sequence[Arc], pairs: Sequence[Separation]) -> None:
+        self._problem = problem
         count = len(problem.ops)
         self.ii = ii
         self.origin, self.end = count, count + 1
@@ -48,7 +51,24 @@ class Windows:
         gaps = self._alone.copy()
         if not self._tighten(gaps, self.end, self.origin, -horizon) or not self._settle(gaps):
             return None
-        return gaps
+        return None if self._overfull(gaps, horizon) else gaps
+
+    def _overfull(self, gaps: Gaps, horizon: int) -> bool:
+        """Whether the energy rule contradicts `horizon`."""
+        rows: dict[str, list[tuple[int, int, int]]] = {}
+        for v, op in enumerate(self._problem.ops):
+            for row in op.reservations:
+                head, tail = int(gaps[self.origin, v]) + row.offset, int(gaps[v, self.end]) - row.offset - row.duration
+                rows.setdefault(row.unit, []).append((head, tail, row.duration * row.amount))
+        for unit, latest_first in ((unit, sorted(found, reverse=True)) for unit, found in rows.items()):
+            capacity = self._problem.limits.unit_capacity(unit)
+            for least in {tail for _, tail, _ in latest_first}:
+                energy = 0
+                for head, tail, area in latest_first:
+                    energy += area if tail >= least else 0
+                    if energy > capacity * max(0, horizon - head - least):
+                        return True
+        return False
 
     def excludes(self, horizon: int) -> bool:
         """Whether trying out turns shows that no iteration lasts at most `horizon` cycles; False says nothing.

@@ -20,7 +20,6 @@ from twill.perf.kernel import KernelPlan, RingLoop
 from twill.perf.shapes import Time
 from twill.perf.unrolled import Choice, by_recurrences, goal, require_small, stage_of
 
-
 # Seconds; the operating system takes no longer time-out.
 _LONGEST_WAIT = 1_000_000.0
 

@@ -11,7 +11,7 @@ from twill.problem import Op, Problem
 from twill.report.render import columns, count, heading, row
 from twill.report.timeline import IDLE, Row, keys, timeline
 from twill.schedule import Schedule
-from twill.verify.audit import Audit, GroupUse
+from twill.verify.audit import Audit, GroupUse, MemoryUse
 
 BAR = 40
 """Columns of a full utilisation bar."""
@@ -27,10 +27,12 @@ LANES = 32
 
 def units(audit: Audit) -> list[RenderableType]:
     """Utilisation of each unit over one II."""
-    if not audit.units:
+    if not any(use.busy for use in audit.units):
         return []
     table = columns("", ">", "", "")
     for use in audit.units:
+        if use.busy == 0:
+            continue
         share = use.share(audit.ii)
         bar = "#" * round(BAR * share)
         row(table, use.unit, f"{100 * share:.1f} %", f"{bar:.<{BAR}}", f"{use.busy} of {use.capacity * audit.ii}")
@@ -79,7 +81,7 @@ def role(problem: Problem, use: GroupUse) -> str:
     used = ", ".join(dict.fromkeys(r.unit for unit, _ in problem.limits.units for op in members for r in op.reservations if r.unit == unit))
     if use.group == 0:
         kind = "producer"
-    elif all(_runs_ahead(op) for op in members):
+    elif use.peak == 0 and all(_runs_ahead(op) for op in members):
         kind = "issuer"
     elif any(_runs_ahead(op) for op in members):
         kind = "consumer"
@@ -128,17 +130,30 @@ def crossings(problem: Problem, schedule: Schedule, audit: Audit) -> list[Render
 
 
 def buffers(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:
-    """Values in memory: depth of the ring and bytes, against the capacity."""
-    if not any(problem.op(value.op).memory for value in audit.values):
-        return []
+    """Values in memory: depth of the ring and bytes, against the capacity.
+
+    A ring has as many slots as instances are alive at once, and at least one: a value that is read in the cycle in which it is
+    issued (a load that runs ahead) is alive for no cycle of the model, but needs its place.
+    """
     key = keys(problem, schedule)
     table = columns("", "value", "memory", "depth>", "each>", "ring>", "", indent=4)
+    rings: dict[str, int] = {}
     for value in audit.values:
         for memory, amount in problem.op(value.op).memory:
-            total = amount * value.instances
-            row(table, key[value.op], value.op, memory, str(value.instances), str(amount), str(total), _measure(memory))
-    peaks = [f"{use.memory} {use.peak} of {use.capacity} {_measure(use.memory)}" for use in audit.memories]
-    return [heading("Buffers", f"at the peak: {', '.join(peaks)}"), table]
+            depth = max(1, value.instances)
+            rings[memory] = rings.get(memory, 0) + depth * amount
+            row(table, key[value.op], value.op, memory, str(depth), str(amount), str(depth * amount), _measure(memory))
+    if not rings:
+        return []
+    return [heading("Buffers", "; ".join(_memory(use, rings[use.memory]) for use in audit.memories if use.memory in rings)), table]
+
+
+def _memory(use: MemoryUse, rings: int) -> str:
+    """What the rings of a memory take; when that is more than there is, also why the schedule is valid all the same."""
+    text = f"{use.memory}: {rings} of {use.capacity} {_measure(use.memory)}"
+    if rings <= use.capacity:
+        return text
+    return f"{text} as rings, {use.peak} alive at once: slots must be shared between values"
 
 
 def _measure(memory: str) -> str:

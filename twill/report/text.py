@@ -14,7 +14,7 @@ from rich.text import Text
 from twill.problem import Problem
 from twill.report.render import columns, count, heading, row
 from twill.report.resources import buffers, crossings, groups, steady_state, units
-from twill.schedule import Certificate, Claim, Result, Schedule
+from twill.schedule import Certificate, Claim, Refutation, Result, Schedule
 from twill.verify.audit import Audit
 
 TITLES = {
@@ -66,11 +66,11 @@ def _title(problem: Problem, certificate: Certificate) -> Text:
     details = [
         provenance.file or "",
         f"loop at line {provenance.loop_line}" if provenance.loop_line else "",
-        f"machine {provenance.machine}" if provenance.machine else "",
-        f"costs: {provenance.costs}" if provenance.costs else "",
         count(len(problem.ops), "op"),
     ]
     text.append("\n" + ", ".join(detail for detail in details if detail), style="")
+    if provenance.costs or provenance.machine:
+        text.append(f"\ncosts of {provenance.costs or provenance.machine}", style="")
     if certificate.status in ("infeasible", "unknown") and certificate.reason:
         text.append(f"\n\n{_sentence(certificate.reason)}")
     return text
@@ -111,13 +111,21 @@ def _bounds(certificate: Certificate) -> list[RenderableType]:
 
 
 def _refuted(certificate: Certificate) -> list[RenderableType]:
-    if not certificate.refuted:
+    """The strongest refutations first: lengths at the II found, then every II that has none, from the largest down."""
+    strongest: dict[tuple[int, bool], Refutation] = {}
+    for refutation in certificate.refuted:
+        point = (refutation.ii, refutation.length is None)
+        kept = strongest.get(point)
+        if kept is None or (refutation.length or 0) > (kept.length or 0):
+            strongest[point] = refutation
+    if not strongest:
         return []
+    listed = sorted(strongest.values(), key=lambda r: (-r.ii, r.length is None))[:MOST_REFUTATIONS]
     table = columns("II>", "length>", "by", "why")
-    for refutation in certificate.refuted[:MOST_REFUTATIONS]:
+    for refutation in listed:
         length = "any" if refutation.length is None else f"<= {refutation.length}"
         row(table, str(refutation.ii), length, refutation.through, refutation.detail)
-    more = len(certificate.refuted) - MOST_REFUTATIONS
+    more = len(certificate.refuted) - len(listed)
     if more > 0:
         row(table, "", "", "", f"and {more} more: --json FILE lists them all")
     return [heading("Excluded"), table]
@@ -146,5 +154,5 @@ def _closing(certificate: Certificate, audit: Audit | None, seconds: Mapping[str
 
 
 def _sentence(text: str) -> str:
-    """`text` with a capital at its start and a full stop at its end."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    """`text` with a full stop at its end; its beginning is left alone, because that may be the name of an op."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -35,17 +35,17 @@ class Timeline:
 
 
 def keys(problem: Problem, schedule: Schedule) -> dict[str, str]:
-    """Key of every op: group by group, in the order of their start cycles."""
+    """Key of every op: group by group, in the order of the steady state."""
     order = {op.name: i for i, op in enumerate(problem.ops)}
-    placed = sorted(schedule.placements, key=lambda p: (p.group, p.start, order[p.op]))
+    placed = sorted(schedule.placements, key=lambda p: (p.group, p.start % schedule.ii, p.start, order[p.op]))
     return {p.op: KEYS[i] if i < len(KEYS) else OTHER for i, p in enumerate(placed)}
 
 
 def timeline(problem: Problem, schedule: Schedule, width: int) -> Timeline:
     """The steady state of `schedule` in at most `width` columns.
 
-    A unit's row shows which op occupies it; a unit of capacity n has n rows.  A group's row shows which op it is issuing.  Where
-    several ops fall into one column, the one with most cycles in it is shown.
+    A unit's row shows which op occupies it; a unit of which n servers are in use has n rows, an idle one has none.  A group's row
+    shows which op it is issuing.  Where several ops fall into one column, the one with most cycles in it is shown.
     """
     scale = max(1, -(-schedule.ii // width))
     key, starts, groups = keys(problem, schedule), schedule.starts, schedule.groups
@@ -58,7 +58,7 @@ def timeline(problem: Problem, schedule: Schedule, width: int) -> Timeline:
             if r.unit == unit
             for _ in range(r.amount)
         ]
-        lanes = _lanes(busy, schedule.ii, capacity)
+        lanes = _lanes(busy, schedule.ii, capacity) if busy else []
         units += [Row(unit if i == 0 else "", _cells(lane, schedule.ii, scale)) for i, lane in enumerate(lanes)]
     rows = [
         Row(f"group {group}", _cells(_issues(problem.ops, group, starts, groups, key), schedule.ii, scale))

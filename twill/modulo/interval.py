@@ -12,8 +12,8 @@ from twill.bounds.recurrence import worded_cycle
 from twill.errors import SolverError
 from twill.modulo.answer import ModuloAnswer
 from twill.modulo.circle import fold
+from twill.modulo.length import shortest
 from twill.modulo.question import Solver
-from twill.modulo.shortest import shortest
 from twill.problem import Op, Problem
 
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from twill.bounds.recurrence import broken_recurrence
@@ -22,7 +23,7 @@ from twill.modulo.stage import Stage
 from twill.modulo.verdict import RefusedError, Verdict, judge
 from twill.problem import Problem
 
-_TIGHT = "dependences and exclusive units allow no shorter iteration"
+_TIGHT = "exact reasoning on dependences and units leaves no shorter iteration"
 
 
 def shortest(
@@ -40,7 +41,8 @@ def shortest(
     solver       used instead of `method` when given
     cross_check  CP-SAT confirms that there is no schedule, or no shorter one, when another solver says so
 
-    A reply that does not survive the exact check is asked for once more with tighter tolerances, then (with "cbc") from CP-SAT.
+    A reply that does not survive the exact check is asked for once more with tighter tolerances.  Where CBC does not answer, or gives
+    up after a fixed number of nodes, CP-SAT is asked.
     Raises SolverError when no reply survives; ValueError for an interval below 1 or an unknown method.
     """
     if ii < 1 or method not in ("cbc", "cpsat"):
@@ -55,53 +57,75 @@ def shortest(
     if floor is None:
         return ModuloAnswer("infeasible", ii, detail="dependences and exclusive units contradict each other")
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    asked = _Asked(_chain(method, solver, stage.complete), deadline)
+    asked = _Asked(_solvers(method, solver, stage.complete), deadline)
     answer = _answer(ii, floor, _search(stage, asked, floor), asked)
     if cross_check and asked.inexact:
-        answer = _confirm(stage, answer, floor, _Asked([(CpSat(), False)], deadline))
+        answer = _confirm(stage, answer, floor, _Asked([CpSat()], deadline))
     return answer
 
 
 class _Asked:
-    """Solvers to ask in turn until a reply survives, and who was asked."""
+    """Solvers to ask in turn, and those whose replies survived."""
 
-    def __init__(self, chain: list[tuple[Solver, bool]], deadline: float | None) -> None:
-        self.chain, self.deadline = chain, deadline
+    def __init__(self, solvers: Sequence[Solver], deadline: float | None) -> None:
+        self.solvers, self.deadline = solvers, deadline
         self.names: dict[str, bool] = {}
+        self.refusals: list[str] = []
 
     @property
     def engine(self) -> str:
-        """Names of all solvers that were asked."""
+        """Names of the solvers whose replies survived."""
         return " and ".join(self.names) or EXACT
 
     @property
     def inexact(self) -> bool:
-        """Whether a solver was asked whose exclusions are no proofs."""
+        """Whether a reply survived whose exclusions are no proofs."""
         return not all(self.names.values())
 
     def ask(self, question: Question) -> Verdict:
-        """The first verdict that survives.  Raises SolverError when none does."""
-        refusals = []
-        for solver, strict in self.chain:
-            left = None if self.deadline is None else self.deadline - time.monotonic()
+        """The first verdict that decides the question, else the first one with a schedule, else "unknown".
+
+        Raises SolverError when no reply of any solver survives.
+        """
+        found: list[Verdict] = []
+        for turn, solver in enumerate(self.solvers):
+            verdict = self._survivor(solver, question, share=turn + 1 < len(self.solvers))
+            if verdict is not None:
+                found.append(verdict)
+            if verdict is not None and verdict.status in ("optimal", "infeasible"):
+                return verdict
+        if not found:
+            raise SolverError(f"Stage 1 at II = {question.ii} has no answer. {self.refusals[0]}")
+        return next((verdict for verdict in found if verdict.starts), found[-1])
+
+    def _survivor(self, solver: Solver, question: Question, *, share: bool) -> Verdict | None:
+        """Verdict on the solver's reply; on a second one, with tight tolerances, when the first is refused; None if that is, too."""
+        for strict in (False, True):
+            left = self._left(share=share)
             if left is not None and left <= 0:
                 return Verdict("unknown", comment="the time limit is over")
-            self.names[solver.name] = solver.exact
             try:
-                return judge(question, solver.solve(question, time_limit=left, strict=strict))
+                verdict = judge(question, solver.solve(question, time_limit=left, strict=strict))
             except RefusedError as refusal:
-                refusals.append(f"{solver.name} gave a schedule that was refused: {refusal}")
+                self.refusals.append(f"{solver.name} gave a schedule that was refused: {refusal}.")
             except SolverError as failure:
-                refusals.append(str(failure))
-        raise SolverError(f"Stage 1 at II = {question.ii} has no answer. {refusals[0]}.")
+                self.refusals.append(str(failure))
+            else:
+                self.names[solver.name] = solver.exact
+                return verdict
+        return None
+
+    def _left(self, *, share: bool) -> float | None:
+        """Seconds left; half of them when another solver is still to be asked."""
+        if self.deadline is None:
+            return None
+        return (self.deadline - time.monotonic()) / (2 if share else 1)
 
 
-def _chain(method: str, solver: Solver | None, horizon: int) -> list[tuple[Solver, bool]]:
+def _solvers(method: str, solver: Solver | None, horizon: int) -> list[Solver]:
     if solver is not None:
-        return [(solver, False), (solver, True)]
-    if method == "cpsat" or horizon >= HORIZON_LIMIT:
-        return [(CpSat(), False)]
-    return [(Cbc(), False), (Cbc(), True), (CpSat(), False)]
+        return [solver]
+    return [CpSat()] if method == "cpsat" or horizon >= HORIZON_LIMIT else [Cbc(), CpSat()]
 
 
 def _search(stage: Stage, asked: _Asked, floor: int) -> Verdict:
