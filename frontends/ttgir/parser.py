@@ -158,11 +158,21 @@ class Parser:
                     line, _ = reader.line_column(opened)
                     raise reader.expected(f"the '}}' that closes '{op_name}' of line {line}")
             reader.expect("}")
+        self._check_labels(blocks)
         for name in self.scope_log[mark:]:
             del self.scope[name]
         del self.scope_log[mark:]
         self.scope = outer
         return Region(tuple(blocks))
+
+    def _check_labels(self, blocks: list[Block]) -> None:
+        """Branches stay in their region."""
+        labels = {block.label for block in blocks}
+        for block in blocks:
+            for op in block.operations:
+                missing = [label for label in op.successors if label not in labels]
+                if missing:
+                    raise self.reader.error(f"'^{missing[0]}' is not a block of this region.", op.span[0])
 
     def _block(self, arguments: Sequence[Argument], implicit: str) -> Block:
         """Ops up to the next label or the end of the region."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from twill.bounds import impossible_cycle, least_ii, lower_bounds
 from twill.modulo import Question, Reply, monotone, sequential_ii, shortest, smallest_ii
 from twill.modulo.cpsat_worker import decide
+from twill.modulo.stage import Stage
 from twill.problem import Dependence, Limits, Op, Problem, Reservation
 
 quiet = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -100,6 +101,7 @@ def test_cp_sat_finds_the_least_length_or_none(problem: Problem, ii: int) -> Non
     length = least_length(problem, ii)
     assert (answer.status, answer.length) == ("infeasible" if length is None else "optimal", length)
     assert length is None or answer.length_bound == length
+    assert length is None or not Stage(problem, ii).excludes(length), "exact reasoning must not exclude what exists"
 
 
 @settings(quiet, max_examples=50)

@@ -59,8 +59,7 @@ class _Translation:
             self._precede(precedence)
         for unit in formula.no_overlaps:
             self._exclusive(unit)
-        for limit in formula.at_mosts:
-            self.model.add(sum(weight * self.literal(x) for weight, x in limit.terms) <= limit.bound)
+        self._limit_sums()
 
     def literal(self, x: Literal) -> Any:
         return self.literals[x] if x > 0 else ~self.literals[-x]
@@ -109,6 +108,15 @@ class _Translation:
         constraint = self.model.add(gap >= p.delay - p.distance * self.formula.ii)
         if p.unless != -1:
             constraint.only_enforce_if(self.literal(-p.unless))
+
+    def _limit_sums(self) -> None:
+        formula, model = self.formula, self.model
+        quantities = [model.new_int_var(0, total.bound, "") for total in formula.totals for _ in range(total.first, total.last)]
+        for limit in formula.at_mosts:
+            allowance = 0 if limit.allowance is None else quantities[limit.allowance]
+            model.add(sum(weight * self.literal(x) for weight, x in limit.terms) <= limit.bound + allowance)
+        for total in formula.totals:
+            model.add(sum(quantities[total.first : total.last]) <= total.bound)
 
     def _exclusive(self, unit: NoOverlap) -> None:
         """Around the circle of II cycles: every reservation once in this turn and once in the next, none may overlap."""

@@ -12,12 +12,14 @@ from typing import Any
 from twill.engines.answers import Answer
 from twill.engines.yices_library import load_yices
 from twill.joint.formula import (
+    AtMost,
     Boolean,
     Builder,
     Difference,
     Formula,
     Literal,
     Model,
+    Total,
     no_overlap_clauses,
     precedence_clauses,
 )
@@ -59,7 +61,7 @@ def _clausal(formula: Formula) -> Formula:
     for unit in formula.no_overlaps:
         for clause in no_overlap_clauses(build, unit):
             build.require(*clause)
-    build.at_mosts = list(formula.at_mosts)
+    build.at_mosts, build.totals = list(formula.at_mosts), list(formula.totals)
     return build.formula()
 
 
@@ -76,8 +78,10 @@ class _Terms:
         self.literals = {1: lib.yices_true()}
         for number, node in enumerate(formula.nodes[1:], start=2):
             self.literals[number] = self._node(number, node)
+        self.quantities = [lib.yices_new_uninterpreted_term(integer) for _ in range(formula.quantities)]
         self.assertions = [*self._ranges(formula), *map(self.literal, formula.asserted)]
-        self.assertions += [self._at_most(limit.terms, limit.bound) for limit in formula.at_mosts]
+        self.assertions += map(self._at_most, formula.at_mosts)
+        self.assertions += map(self._total, formula.totals)
 
     def literal(self, x: Literal) -> int:
         term: int = self.literals[x] if x > 0 else self.lib.yices_not(self.literals[-x])
@@ -106,13 +110,24 @@ class _Terms:
             for variable, high in ((residue, last), (stage, formula.stage_limit)):
                 yield lib.yices_arith_geq_atom(variable, lib.yices_zero())
                 yield lib.yices_arith_leq_atom(variable, lib.yices_int32(high))
+        for quantity in self.quantities:
+            yield lib.yices_arith_geq_atom(quantity, lib.yices_zero())
 
-    def _at_most(self, terms: tuple[tuple[int, Literal], ...], bound: int) -> int:
+    def _at_most(self, limit: AtMost) -> int:
         lib = self.lib
         zero = lib.yices_zero()
-        parts = [lib.yices_ite(self.literal(x), lib.yices_int32(weight), zero) for weight, x in terms]
-        limit: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), lib.yices_int32(bound))
-        return limit
+        parts = [lib.yices_ite(self.literal(x), lib.yices_int32(weight), zero) for weight, x in limit.terms]
+        bound = lib.yices_int32(limit.bound)
+        if limit.allowance is not None:
+            bound = lib.yices_add(bound, self.quantities[limit.allowance])
+        term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), bound)
+        return term
+
+    def _total(self, total: Total) -> int:
+        lib = self.lib
+        parts = self.quantities[total.first : total.last]
+        term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), lib.yices_int32(total.bound))
+        return term
 
 
 def _context(api: Any) -> Any:

@@ -12,7 +12,7 @@ from twill.graph.loopgraph import Edge, Footprint, LoopGraph, Node
 from twill.graph.loops import body_of, choose_loop
 from twill.graph.nodes import Draft, drafts
 from twill.graph.residents import residents
-from twill.program.program import TileProgram
+from twill.program.program import Operation, TileProgram
 
 _VARIABLE_LATENCY = ("tma_load", "async_copy", "global_load")
 
@@ -24,6 +24,11 @@ def loop_graph(program: TileProgram, *, loop_line: int | None = None) -> LoopGra
     Raises BadInput when there is no such loop, Unsupported for control flow in it or ops that nothing is known about.
     """
     loop, chosen = choose_loop(program, loop_line)
+    return graph_of(program, loop, chosen)
+
+
+def graph_of(program: TileProgram, loop: Operation, chosen: tuple[str, ...] = ()) -> LoopGraph:
+    """The graph of `loop`; `chosen`: what has to be said about the choice.  Raises as `loop_graph` does."""
     flow = Flow(body_of(program, loop))
     made, remarks = drafts(flow)
     found = dependences(flow, made)

@@ -23,7 +23,8 @@ class Footprint:
 class Node:
     """One schedulable op.
 
-    name        canonical: kind and ordinal in program order, e.g. "mma.1"; independent of SSA names and locations
+    name        canonical: kind and ordinal in program order, e.g. "mma.1", and the sub-tile in a body of several, e.g. "mma.1/0";
+                independent of SSA names and locations
     kind        cost kind; the machine model has a formula for it (see `twill.machine`)
     measures    quantities that cost formulas use, sorted by name: elements, bytes, macs, m, n, k, boxes, bits, ...
     warps       warps that execute it together
@@ -31,6 +32,7 @@ class Node:
     operations  numbers of the TileProgram ops that the node is, principal first
     folded      numbers of the free ops that are replicated into it
     streaming   variable latency and nothing in the loop feeds it
+    subtile     number of the sub-tile whose work it is; None when it serves all, or when the loop body is whole
     """
 
     name: str
@@ -41,6 +43,7 @@ class Node:
     operations: tuple[int, ...]
     folded: tuple[int, ...] = ()
     streaming: bool = False
+    subtile: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class LoopGraph:
     resident  what values from before the loop occupy during all of it: bytes of "smem", columns of "tmem", 32-bit "registers" of
               tiles that nodes read, sorted by name
     control   numbers of the ops of the body that are part of no node: the yield, counters and flags, fences
+    symmetry  sub-tiles that may change places: names of the nodes of each, in the same order.  Exchanging two of them maps the graph
+              onto itself.  Empty when the body is whole, or when its sub-tiles differ
     """
 
     program: TileProgram
@@ -76,3 +81,4 @@ class LoopGraph:
     decisions: tuple[str, ...] = ()
     resident: tuple[tuple[str, int], ...] = ()
     control: tuple[int, ...] = ()
+    symmetry: tuple[tuple[str, ...], ...] = ()

@@ -13,7 +13,7 @@ from twill.joint.formula import Builder, Formula, Model
 from twill.joint.groups import add_groups
 from twill.joint.length import add_length
 from twill.joint.memory import add_memory
-from twill.joint.registers import add_registers, sm_cut
+from twill.joint.registers import add_registers
 from twill.joint.space import Options, Space
 from twill.joint.straight_line import StraightLine
 from twill.problem import Problem
@@ -27,7 +27,6 @@ class Question:
     length   at most this many cycles per iteration; None: any length
     at_most  (objective, bound) pairs, objectives as in `crossing.OBJECTIVES`
     counted  live instances that limits count per value (see `liveness`)
-    cuts     SM register cuts: (op, width) per group
     """
 
     problem: Problem
@@ -36,13 +35,10 @@ class Question:
     at_most: tuple[tuple[str, int], ...] = ()
     options: Options = field(default_factory=Options)
     counted: int = 2
-    cuts: tuple[tuple[tuple[str, int], ...], ...] = ()
 
     def refined(self, found: list[Excess]) -> Question:
-        """The same question with everything counted that `found` shows was missed."""
-        cuts = [e.phases for e in found if e.phases and e.phases not in self.cuts]
-        needed = max(e.counted for e in found)
-        return replace(self, counted=max(self.counted, needed), cuts=self.cuts + tuple(dict.fromkeys(cuts)))
+        """The same question, counting as many live instances as `found` shows to matter."""
+        return replace(self, counted=max(self.counted, *(e.counted for e in found)))
 
 
 def assemble(question: Question) -> tuple[Formula, Space]:
@@ -86,8 +82,6 @@ def _add_steady_state(space: Space, question: Question) -> None:
         add_memory(space, question.counted)
     if options.registers and options.groups:
         add_registers(space, question.counted)
-        for cut in question.cuts:
-            sm_cut(space, [(space.number[name], width) for name, width in cut], question.counted)
 
 
 def _add_straight_line(space: Space, question: Question) -> None:

@@ -1,4 +1,4 @@
-"""Exact liveness of a decoded schedule: what a formula with capped counts and without SM cuts may have missed.
+"""Exact liveness of a decoded schedule: what a formula with capped counts may have missed.
 
 Works on start cycles, not on residues and stages, and counts without a cap.
 """
@@ -6,13 +6,9 @@ Works on start cycles, not on residues and stages, and counts without a cap.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 from twill.problem import Problem
 from twill.schedule import Schedule
-
-# Births per group that SM cuts are made of in one round; more make the formula larger, fewer make more rounds.
-PEAKS_PER_GROUP = 3
 
 
 @dataclass(frozen=True)
@@ -21,12 +17,10 @@ class Excess:
 
     family   "memory", "registers" or "sm registers"
     counted  the largest number of live instances of one value that matters here: counting up to it makes the formula see the excess
-    phases   for "sm registers": (op, width of its group) per group, at whose residues the peaks are
     """
 
     family: str
     counted: int
-    phases: tuple[tuple[str, int], ...] = ()
 
 
 def excesses(problem: Problem, schedule: Schedule) -> list[Excess]:
@@ -78,7 +72,8 @@ def _memory(live: _Live) -> list[Excess]:
 def _registers(live: _Live) -> list[Excess]:
     limits = live.problem.limits
     found: list[Excess] = []
-    births: dict[int, list[tuple[int, str, int]]] = {}
+    peaks: dict[int, int] = {}
+    most = 1
     for w in (op for op in live.problem.ops if op.registers > 0):
         g = live.group[w.name]
         mates = [op for op in live.problem.ops if op.registers > 0 and live.group[op.name] == g]
@@ -86,22 +81,8 @@ def _registers(live: _Live) -> list[Excess]:
         need = sum(-(-op.registers // live.width[g]) * n for op, n in zip(mates, counts, strict=True))
         if limits.registers_per_warp is not None and need > limits.registers_per_warp:
             found.append(Excess("registers", max(counts)))
-        births.setdefault(g, []).append((need * live.width[g], w.name, max(counts)))
-    if limits.registers_per_sm is not None:
-        found += _sm_registers(live, births, limits.registers_per_sm)
+        peaks[g] = max(peaks.get(g, 0), live.width[g] * need)
+        most = max(most, *counts)
+    if limits.registers_per_sm is not None and sum(peaks.values()) > limits.registers_per_sm:
+        found.append(Excess("sm registers", most))
     return found
-
-
-def _sm_registers(live: _Live, births: dict[int, list[tuple[int, str, int]]], limit: int) -> list[Excess]:
-    """One Excess per choice of one high birth a group whose needs exceed the SM together (a few at once save rounds of refinement)."""
-    groups = sorted(births)
-    high = [sorted(births[g], key=lambda birth: -birth[0])[:PEAKS_PER_GROUP] for g in groups]
-    return [
-        Excess(
-            "sm registers",
-            max(counted for _, _, counted in choice),
-            tuple((name, live.width[g]) for g, (_, name, _) in zip(groups, choice, strict=True)),
-        )
-        for choice in product(*high)
-        if sum(need for need, _, _ in choice) > limit
-    ]

@@ -66,9 +66,19 @@ class NoOverlap:
 
 @dataclass(frozen=True)
 class AtMost:
-    """sum of weight over the true literals <= bound; weights positive.  `family` names the limit for explanations."""
+    """sum of weight over the true literals <= bound, or <= bound + quantity number `allowance`; weights positive."""
 
     terms: tuple[tuple[int, Literal], ...]
+    bound: int
+    allowance: int | None = None
+
+
+@dataclass(frozen=True)
+class Total:
+    """The sum of the quantities from number `first` up to, not including, `last` is at most `bound`; each is at least 0."""
+
+    first: int
+    last: int
     bound: int
 
 
@@ -92,11 +102,20 @@ class Formula:
     precedences: tuple[Precedence, ...]
     no_overlaps: tuple[NoOverlap, ...]
     at_mosts: tuple[AtMost, ...]
+    totals: tuple[Total, ...] = ()
+
+    @property
+    def quantities(self) -> int:
+        """Number of quantities."""
+        return max((total.last for total in self.totals), default=0)
 
 
 @dataclass(frozen=True)
 class Model:
-    """Values for a satisfied formula: residue and stage per variable, truth per Boolean node number."""
+    """Values for a satisfied formula: residue and stage per variable, truth per Boolean node number.
+
+    Quantities have no values here: the smallest that the sums allow are the best.
+    """
 
     residues: tuple[int, ...]
     stages: tuple[int, ...]
@@ -117,6 +136,7 @@ class Builder:
     precedences: list[Precedence] = field(default_factory=list)
     no_overlaps: list[NoOverlap] = field(default_factory=list)
     at_mosts: list[AtMost] = field(default_factory=list)
+    totals: list[Total] = field(default_factory=list)
 
     def _share(self, node: Node) -> Literal:
         found = self.index.get(node)
@@ -225,6 +245,21 @@ class Builder:
         if sum(merged.values()) > bound:
             self.at_mosts.append(AtMost(tuple((w, x) for x, w in sorted(merged.items())), bound))
 
+    def share_out(self, count: int, bound: int) -> range:
+        """`count` fresh quantities whose sum is at most `bound`; their numbers."""
+        first = self.totals[-1].last if self.totals else 0
+        self.totals.append(Total(first, first + count, bound))
+        return range(first, first + count)
+
+    def at_most_quantity(self, terms: Iterable[tuple[int, Literal]], condition: Literal, quantity: int) -> None:
+        """Assert: if `condition`, then sum of weights of true literals <= quantity."""
+        kept = [(weight, literal) for weight, literal in terms if literal != FALSE and weight > 0]
+        if condition == FALSE or not kept:
+            return
+        most = 0 if condition == TRUE else sum(weight for weight, _ in kept)
+        guard = [] if condition == TRUE else [(most, condition)]
+        self.at_mosts.append(AtMost(tuple(kept + guard), most, quantity))
+
     def formula(self) -> Formula:
         """The formula as collected so far; the builder may go on afterwards."""
         return Formula(
@@ -237,6 +272,7 @@ class Builder:
             tuple(self.precedences),
             tuple(self.no_overlaps),
             tuple(self.at_mosts),
+            tuple(self.totals),
         )
 
 
@@ -298,9 +334,16 @@ def evaluate(formula: Formula, model: Model) -> str | None:
     for p in formula.precedences:
         if start[p.after] + p.distance * ii - start[p.before] < p.delay and not true(p.unless):
             return f"{formula.names[p.after]} starts less than {p.delay} cycles after {formula.names[p.before]}"
+    needed = [0] * formula.quantities
     for limit in formula.at_mosts:
-        if sum(weight for weight, literal in limit.terms if true(literal)) > limit.bound:
+        excess = sum(weight for weight, literal in limit.terms if true(literal)) - limit.bound
+        if limit.allowance is not None:
+            needed[limit.allowance] = max(needed[limit.allowance], excess)
+        elif excess > 0:
             return f"a sum exceeds its limit {limit.bound}"
+    for total in formula.totals:
+        if sum(needed[total.first : total.last]) > total.bound:
+            return f"quantities exceed their total {total.bound}"
     for unit in formula.no_overlaps:
         clash = _overlap(unit, model, ii)
         if clash:

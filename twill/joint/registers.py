@@ -3,14 +3,12 @@
     G'   sum over v in g of ceil(regs(v) / width(g)) * n_v(p) <= R_w                      every group g, every phase p
     G''  sum over g of width(g) * max over p of (the sum above) <= R_SM
 
-G' has one sum per birth w, over the values that share w's group.  G'' bounds a sum of maxima over unrelated phases.  What it says
-about one and the same phase is added at once; the rest only for the phases at which a model broke it (`sm_cut`), which terminates
-because there are finitely many choices of one phase a group.
+G' has one sum per birth w, over the values that share w's group.  For G'' every group has a quantity, at least as large as each of
+its sums, and the quantities share out the registers of the SM.  What G'' says about one and the same phase needs no groups and is
+added as well: it is implied, and much easier to see.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.groups import at_least_as_wide
@@ -25,7 +23,7 @@ def holders(space: Space) -> list[int]:
 
 def add_registers(space: Space, cap: int) -> None:
     """Add family G'; each value is counted up to `cap` instances (see `liveness`)."""
-    _add_same_phase(space, cap)
+    _add_sm(space, cap)
     limit = space.problem.limits.registers_per_warp
     if limit is None:
         return
@@ -36,14 +34,28 @@ def add_registers(space: Space, cap: int) -> None:
                 _limit(space, w, width, limit, cap, wrong)
 
 
-def _add_same_phase(space: Space, cap: int) -> None:
-    """The part of G'' that needs no groups: at every single phase the registers of all values fit into the SM."""
+def _add_sm(space: Space, cap: int) -> None:
+    """G'': group 0 and every regular group get a quantity of registers, all warps of the group together."""
     limit = space.problem.limits.registers_per_sm
     if limit is None:
         return
-    for w in holders(space):
-        held = [(v, space.ops[v].registers) for v in holders(space)]
-        space.build.at_most([(size, n) for v, size in held for n in count(space, v, w, min(cap, limit // size + 1))], limit)
+    build, held = space.build, holders(space)
+    sizes = [(v, space.ops[v].registers) for v in held]
+    quantity = build.share_out(space.group_count + 1, limit)
+    for w in held:
+        same_phase = [(size, n) for v, size in sizes for n in count(space, v, w, min(cap, limit // size + 1))]
+        build.at_most(same_phase, limit)
+        for g, inside in _groups_of(space, w):
+            for width in _widths(space, w):
+                terms = [(width * share, x) for share, x in demand(space, w, width, limit, cap)]
+                build.at_most_quantity(terms, build.both((inside, _has_width(space, w, width))), quantity[g])
+
+
+def _groups_of(space: Space, w: int) -> list[tuple[int, Literal]]:
+    """(number of the quantity, literal "w is in it") for every group that op w can be in; group 0 has number 0."""
+    if space.ops[w].variable_latency:
+        return [(0, TRUE)]
+    return [(g + 1, inside) for (v, g), inside in space.members.items() if v == w]
 
 
 def _limit(space: Space, w: int, width: int, limit: int, cap: int, wrong: Literal) -> None:
@@ -85,20 +97,3 @@ def _has_width(space: Space, w: int, width: int) -> Literal:
         return build.either(build.both((x, at_least_as_wide(space, g, size))) for (v, g), x in space.members.items() if v == w)
 
     return build.both((at_least(width), -at_least(wider[0]) if wider else TRUE))
-
-
-def sm_cut(space: Space, phases: Iterable[tuple[int, int]], cap: int) -> None:
-    """Forbid that the groups of the given ops, at their residues, together exceed the SM; `phases` are (op, width of its group).
-
-    The cut holds only while the ops are in different groups of those widths; otherwise it is empty.
-    """
-    limit = space.problem.limits.registers_per_sm
-    assert limit is not None
-    chosen = list(phases)
-    build = space.build
-    apart = [-space.same(a, b) for i, (a, _) in enumerate(chosen) for b, _ in chosen[:i]]
-    active = build.both([*apart, *(_has_width(space, w, width) for w, width in chosen)])
-    terms = [
-        (weight * width, build.both((literal, active))) for w, width in chosen for weight, literal in demand(space, w, width, limit, cap)
-    ]
-    build.at_most(terms, limit)

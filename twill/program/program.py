@@ -151,6 +151,23 @@ class TileProgram:
         """Op number -> the op that encloses it.  The function is absent."""
         return {inner.index: op for op in self.walk() for region in op.regions for block in region.blocks for inner in block.operations}
 
+    def without_names(self) -> TileProgram:
+        """The program without value names, block labels, source locations and text: equal for texts that mean the same."""
+        values = tuple(Value(value.index, "", value.type) for value in self.values)
+        return TileProgram(self.name, _without_names(self.function), values, self.module_attributes)
+
     def loops(self) -> tuple[Operation, ...]:
         """All `scf.for` ops in program order, outer before inner."""
         return tuple(op for op in self.walk() if op.name == "scf.for")
+
+
+def _without_names(op: Operation, labels: dict[str, str] | None = None) -> Operation:
+    """`op` without places; block labels become positions."""
+    regions = []
+    for region in op.regions:
+        inner = {block.label: str(position) for position, block in enumerate(region.blocks)}
+        regions.append(
+            Region(tuple(Block(block.arguments, tuple(_without_names(o, inner) for o in block.operations)) for block in region.blocks))
+        )
+    successors = tuple((labels or {}).get(label, label) for label in op.successors)
+    return Operation(op.index, op.name, op.operands, op.results, op.attributes, tuple(regions), successors=successors)

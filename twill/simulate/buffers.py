@@ -31,14 +31,10 @@ class View:
             raise Fault(f"reads {what} nothing has written")
         return self.data
 
-    def write(self, values: Array, mask: Array | None = None) -> None:
-        """Writes all elements, or those where `mask` holds."""
-        if mask is None:
-            self.data[...] = values
-            self.known[...] = True
-        else:
-            np.copyto(self.data, values, where=mask)
-            self.known |= mask
+    def write(self, values: Array) -> None:
+        """Writes all elements."""
+        self.data[...] = values
+        self.known[...] = True
 
     def forget(self) -> None:
         """Makes the elements as good as never written: a later read of them is a fault."""

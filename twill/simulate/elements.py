@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twill.program.types import Dense, Descriptor, MemDesc, Pointer, Scalar, Tensor, Type
-from twill.simulate.faults import Fault
+from twill.simulate.faults import Missing
 
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
@@ -47,13 +47,14 @@ FLOAT8 = frozenset(dtype for dtype in _FLOATS if dtype.itemsize == 1)
 
 @cache
 def dtype_of(element: Scalar | Pointer) -> DType:
-    """The dtype of an element.  Raises `Fault` for element types that cannot be executed."""
+    """The dtype of an element.  Raises `Missing` for element types that cannot be executed."""
     if isinstance(element, Pointer):
         return ADDRESS
     found = _DTYPES.get(element.name)
     if found is None:
-        raise Fault(f"uses the element type {element}, which the interpreter does not know")
-    return np.dtype(found)
+        raise Missing(f"uses the element type {element}, which the interpreter does not know")
+    dtype: DType = np.dtype(found)
+    return dtype
 
 
 def element_of(type_: Type) -> Scalar | Pointer:
@@ -62,7 +63,7 @@ def element_of(type_: Type) -> Scalar | Pointer:
         return type_.element
     if isinstance(type_, Scalar | Pointer):
         return type_
-    raise Fault(f"uses a value of type {type_}, which the interpreter does not know")
+    raise Missing(f"uses a value of type {type_}, which the interpreter does not know")
 
 
 def shape_of(type_: Type) -> tuple[int, ...]:
@@ -73,6 +74,16 @@ def shape_of(type_: Type) -> tuple[int, ...]:
 def is_float(dtype: DType) -> bool:
     """Whether `dtype` is a floating-point type, those of `ml_dtypes` included."""
     return dtype in _FLOATS
+
+
+def largest(dtype: DType) -> float:
+    """The largest finite number of a floating-point type."""
+    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+
+
+def smallest_normal(dtype: DType) -> float:
+    """The smallest positive normal number of a floating-point type."""
+    return float(ml_dtypes.finfo(dtype).smallest_normal)  # type: ignore[no-untyped-call]
 
 
 def undefined(shape: tuple[int, ...], dtype: DType) -> Array:
@@ -96,7 +107,7 @@ def _number(value: object, dtype: DType) -> Any:
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
-        raise Fault(f"has the value {value}, which the interpreter does not know")
+        raise Missing(f"has the value {value}, which the interpreter does not know")
     if dtype == np.bool_:
         return bool(value)
     bits = 8 * dtype.itemsize

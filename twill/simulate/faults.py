@@ -1,4 +1,4 @@
-"""What stops an execution: the program does what no correct program does."""
+"""What stops an execution: the program does what no correct program does, or what the interpreter cannot do."""
 
 from __future__ import annotations
 
@@ -10,4 +10,8 @@ class Trap(BadInput):
 
 
 class Fault(Exception):
-    """What an op did wrong, as the end of a sentence that starts with the op; whoever runs the op turns it into a `Trap`."""
+    """What an op does wrong, as the end of a sentence that starts with the op; whoever runs the op turns it into a `Trap`."""
+
+
+class Missing(Fault):
+    """What the interpreter lacks for an op, worded as for `Fault`; it becomes an `Unsupported`."""

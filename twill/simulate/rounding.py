@@ -8,13 +8,10 @@ least two bits more than the result.
 
 from __future__ import annotations
 
-from typing import Any
-
-import ml_dtypes
 import numpy as np
 
-from twill.simulate.elements import FLOAT32, FLOAT64, Array, DType
-from twill.simulate.faults import Fault
+from twill.simulate.elements import FLOAT32, FLOAT64, Array, DType, largest
+from twill.simulate.faults import Missing
 
 _DIRECT = (np.dtype(np.float16), FLOAT32, FLOAT64)
 
@@ -33,22 +30,21 @@ def rounded(x: Array, dtype: DType) -> Array:
 
 def saturated(x: Array, dtype: DType) -> Array:
     """`rounded`, but what is too large, infinities included, becomes the largest finite value (PTX `cvt.rn.satfinite`)."""
-    largest = float(ml_dtypes.finfo(dtype).max)
-    return rounded(np.clip(x, -largest, largest), dtype)
+    return rounded(np.clip(x, -largest(dtype), largest(dtype)), dtype)
 
 
 def toward_zero(x: Array, dtype: DType) -> Array:
     """`x` to the nearest value of `dtype` that is not larger in magnitude."""
     nearest = np.asarray(rounded(x, dtype))
     over = np.abs(widen(nearest).astype(x.dtype)) > np.abs(x)
-    bits = nearest.view(_unsigned(dtype))
-    return (bits - over.astype(bits.dtype)).view(dtype)
+    bits = nearest.view(f"u{dtype.itemsize}")
+    return np.asarray(bits - over.astype(bits.dtype)).view(dtype)
 
 
 def multiply_add(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     """a b + c, rounded once."""
     if dtype == FLOAT64:
-        raise Fault("needs a fused multiply-add of f64, which the interpreter does not have")
+        raise Missing("needs a fused multiply-add of f64, which the interpreter does not have")
     product = a.astype(np.float64) * b.astype(np.float64)  # exact: at most 48 bits
     total, error = _two_sum(product, c.astype(np.float64))
     even = (total.view(np.uint64) & np.uint64(1)) == 0
@@ -68,8 +64,4 @@ def _odd_float32(x: Array) -> Array:
     near = np.asarray(x.astype(np.float32))
     inexact = (near.astype(np.float64) != x) & ~np.isnan(x)
     cut = np.where(np.abs(near.astype(np.float64)) > np.abs(x), np.nextafter(near, np.float32(0)), near)
-    return (cut.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)
-
-
-def _unsigned(dtype: DType) -> np.dtype[Any]:
-    return np.dtype(f"u{dtype.itemsize}")
+    return np.asarray(cut.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)

@@ -1,0 +1,277 @@
+"""Sub-tiling: a loop body whose tiles are cut into sub-tiles, which a schedule can then overlap (formulation, section 6).
+
+The cut is made in the program (`twill.graph.split`) and the graph is built from that, so that measures, footprints and widths are
+those of the smaller shapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from twill.errors import BadInput, Place, Unsupported
+from twill.graph.axes import Axes, Axis, tile_of
+from twill.graph.axis_rules import Part, Position, extent, rank
+from twill.graph.build import graph_of
+from twill.graph.loopgraph import Edge, LoopGraph, Node
+from twill.graph.split import Split, split_program
+from twill.program.ops import operand_groups
+from twill.program.program import Operation, TileProgram
+
+_WARPGROUP = 4
+_TENSOR_MEMORY_ROWS = 128
+_WGMMA_ROWS = 64
+_ACCESSES = ("tma_load", "tma_store", "tma_reduce", "async_copy", "global_load", "global_store", "atomic")
+
+
+def choices(graph: LoopGraph) -> tuple[int, ...]:
+    """Numbers of sub-tiles into which the rows of the loop's matrix products can be cut, ascending; 1 is the whole body.
+
+    Every sub-tile has the rows of one or more whole warpgroups.  (1,) when nothing can be cut: `split` says why.
+    """
+    cutter = _Cutter(graph)
+    try:
+        axis = cutter.rows()
+        cutter.refuse_obstacles(axis)
+    except Unsupported:
+        return (1,)
+    return (1, *(parts for parts in range(2, axis.extent + 1) if not cutter.misfit(axis, parts)))
+
+
+def split(graph: LoopGraph, parts: int, *, axis: str | None = None) -> LoopGraph:
+    """The graph of the loop body in `parts` sub-tiles.
+
+    axis  the dimension to cut: "0", "1", ... of the loop's accumulator, or of what a node makes, e.g. "mma.1:0".  None: the rows of
+          the loop's matrix products
+
+    Nodes that the dimension runs through are there once per sub-tile, named e.g. "mma.1/0" and "mma.1/1"; the others serve all.
+    `program` of the result is the program in sub-tiles.  One part is the graph itself.
+    Raises BadInput for an axis that the loop does not have; Unsupported, with the op and the reason, for one that cannot be cut.
+    """
+    if parts < 1:
+        raise BadInput(f"a loop body cannot be cut into {parts} sub-tiles.", remedy="Give a number from 1 on.")
+    if parts == 1:
+        return graph
+    cutter = _Cutter(graph)
+    chosen = cutter.rows() if axis is None else cutter.named(axis)
+    cutter.refuse_obstacles(chosen)
+    misfit = cutter.misfit(chosen, parts)
+    if misfit:
+        raise Unsupported(misfit, place=cutter.place(cutter.loop))
+    return cutter.cut(chosen, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cutter:
+    """A loop whose body is to be cut."""
+
+    graph: LoopGraph
+
+    @property
+    def program(self) -> TileProgram:
+        return self.graph.program
+
+    @cached_property
+    def axes(self) -> Axes:
+        if any(node.subtile is not None for node in self.graph.nodes):
+            raise Unsupported("the loop body is in sub-tiles already.", place=self.place(self.loop))
+        return Axes(self.program)
+
+    @cached_property
+    def operations(self) -> dict[int, Operation]:
+        return {op.index: op for op in self.program.walk()}
+
+    @property
+    def loop(self) -> Operation:
+        return self.operations[self.graph.loop]
+
+    @cached_property
+    def products(self) -> dict[int, Node]:
+        """Matrix products of the loop body: op number -> node, in program order."""
+        return {node.operations[0]: node for node in self.graph.nodes if node.kind == "mma"}
+
+    @cached_property
+    def accumulator(self) -> Node | None:
+        """The product that the loop accumulates: the last one that adds to what was there; the last one when none does."""
+        adding = [node for index, node in self.products.items() if _adds(self.axes, self.operations[index])]
+        return (adding or list(self.products.values()) or [None])[-1]
+
+    def place(self, op: Operation) -> Place:
+        return Place(self.program.file, op.line, op.column)
+
+    # ---------------------------------------------------------------------------------------------------- which axis, and why
+    def rows(self) -> Axis:
+        """The axis of the rows (or of the batch) of the loop's products: it runs through no columns of them.
+
+        Of several, one that nothing keeps from being cut; that no product contracts; that runs through most of the work.
+        """
+        found = dict.fromkeys(axis for index in self.products for axis in self._rows_of(self.operations[index]))
+        fitting = [axis for axis in found if Part.COLUMNS not in self._roles(axis).values()]
+        if not fitting:
+            why = "no matrix product" if not self.products else "no product whose rows are rows, or contracted, in all of its products"
+            raise Unsupported(f"the loop body cannot be cut into sub-tiles: it has {why}.", place=self.place(self.loop))
+        return min(fitting, key=lambda axis: (bool(axis.obstacles), self._contracted(axis), -self._work(axis)))
+
+    def named(self, text: str) -> Axis:
+        """The axis that a user names."""
+        match = re.fullmatch(r"(?:([^:]+):)?(\d+)", text)
+        names = {node.name: node for node in self.graph.nodes}
+        node = None if match is None else names.get(match[1]) if match[1] else self.accumulator
+        tile = None if node is None else tile_of(self.program, self.operations[node.operations[0]])
+        if match is None or tile is None or int(match[2]) >= rank(self.program.type(tile)):
+            raise BadInput(
+                f'the loop has no dimension "{text}".',
+                place=self.place(self.loop),
+                remedy='Give a dimension of the accumulator, such as 0, or of what an op makes, such as "mma.1:0".',
+            )
+        axis = self.axes.axis((tile, int(match[2])))
+        if axis is None:
+            raise Unsupported(f'dimension "{text}" has extent 1 or depends on nothing.', place=self.place(self.loop))
+        return axis
+
+    def refuse_obstacles(self, axis: Axis) -> None:
+        if axis.obstacles:
+            obstacle = axis.obstacles[0]
+            message = f"{self.describe(axis)} cannot be cut into sub-tiles: {obstacle.op.name} {obstacle.why}."
+            raise Unsupported(message, place=self.place(obstacle.op))
+
+    def describe(self, axis: Axis) -> str:
+        """The axis in words: as a dimension of the accumulator, or of the first node that it runs through."""
+        nodes = [self.accumulator, *self.graph.nodes]
+        for node in nodes:
+            tile = None if node is None else tile_of(self.program, self.operations[node.operations[0]])
+            if node is not None and tile is not None and tile in axis.dims:
+                what = "the accumulator" if node is self.accumulator else node.name
+                return f"dimension {axis.dims[tile]} of {what} (line {self.operations[node.operations[0]].line})"
+        return "the dimension"
+
+    def misfit(self, axis: Axis, parts: int) -> str:
+        """Why an axis without obstacles cannot be cut into that many parts; "" when it can."""
+        if axis.extent % parts:
+            return f"{self.describe(axis)} has extent {axis.extent}, which {parts} sub-tiles do not divide."
+        for index, part in self._roles(axis).items():
+            unit, rows = _warpgroup_rows(self.operations[index]), self._rows(index) // parts
+            if part is Part.ROWS and rows % unit:
+                node = self.products[index].name
+                return f"{parts} sub-tiles of {node} have {rows} rows each; a warpgroup works on {unit} rows or a multiple."
+        if self.program.num_warps % self.warps(axis, parts):
+            return f"{self.program.num_warps} warps cannot be shared out to sub-tiles of {self.warps(axis, parts)} warps."
+        return ""
+
+    def warps(self, axis: Axis, parts: int) -> int:
+        """Warps of one sub-tile: a warpgroup for every 64 rows (128 in tensor memory), never more than the whole tile has."""
+        shares = [
+            _WARPGROUP * self._rows(index) // parts // _warpgroup_rows(self.operations[index])
+            for index, part in self._roles(axis).items()
+            if part is Part.ROWS
+        ]
+        return min([self.program.num_warps, *shares])
+
+    def _rows_of(self, op: Operation) -> list[Axis]:
+        ties, _ = self.axes.rules[op.index]
+        places = [tie.positions[0] for tie in ties if tie.part in (Part.ROWS, Part.BATCH)]
+        return [axis for axis in map(self.axes.axis, places) if axis is not None]
+
+    def _roles(self, axis: Axis) -> dict[int, Part]:
+        """What the axis is to the products of the loop body."""
+        return {op.index: part for op, part in axis.products if op.index in self.products}
+
+    def _rows(self, index: int) -> int:
+        return dict(self.products[index].measures)["m"]
+
+    def _contracted(self, axis: Axis) -> int:
+        return sum(part is Part.CONTRACTED for part in self._roles(axis).values())
+
+    def _work(self, axis: Axis) -> int:
+        return sum(dict(self.products[index].measures)["macs"] for index in self._roles(axis))
+
+    # ------------------------------------------------------------------------------------------------------------- the new graph
+    def cut(self, axis: Axis, parts: int) -> LoopGraph:
+        """The graph of the body with the axis cut."""
+        warps = self.warps(axis, parts)
+        made = split_program(self.axes, axis, parts, warps=warps)
+        loop = next(op for op in made.program.walk() if made.origins[op.index] == (self.graph.loop, None))
+        plain = graph_of(made.program, loop)
+        names = _names(plain, made)
+        nodes = tuple(replace(node, name=names[node.name], subtile=_owner(node, made)[1]) for node in plain.nodes)
+        edges = tuple(_renamed(edge, names) for edge in plain.edges if not _between_parts(edge, plain, made))
+        return replace(
+            plain,
+            nodes=nodes,
+            edges=edges,
+            decisions=(*self.graph.decisions, self._say(axis, parts, warps)),
+            symmetry=_symmetry(nodes, edges, parts),
+        )
+
+    def _say(self, axis: Axis, parts: int, warps: int) -> str:
+        what = "rows" if Part.ROWS in self._roles(axis).values() else "elements"
+        said = f"the loop body is split into {parts} sub-tiles of {axis.extent // parts} {what} along {self.describe(axis)}"
+        return said if warps == self.program.num_warps else f"{said}; a sub-tile has {warps} of {self.program.num_warps} warps"
+
+
+def _warpgroup_rows(product: Operation) -> int:
+    """Rows that one warpgroup works on: 64 in a wgmma, the 128 lanes of tensor memory in a tcgen05 product.
+
+    A tcgen05 product of 64 rows takes nearly as long as one of 128 (formulation, section 6.2).
+    """
+    return _TENSOR_MEMORY_ROWS if product.name == "ttng.tc_gen5_mma" else _WGMMA_ROWS
+
+
+def _adds(axes: Axes, product: Operation) -> bool:
+    """Whether a product adds to something that the program computes, not to a constant or to nothing."""
+    groups = operand_groups(product)
+    if product.name == "ttng.tc_gen5_mma":
+        definition = axes.program.definitions.get(groups["useD"][0])
+        return definition is None or definition.get("value") is not False
+    (added,) = groups["c"]
+    return any(axes.origins((added, dim)) for dim in range(rank(axes.program.type(added))))
+
+
+def _owner(node: Node, made: Split) -> tuple[int, int | None]:
+    """The op of the whole program whose work a node does, and the sub-tile."""
+    return made.origins[node.operations[0]]
+
+
+def _names(plain: LoopGraph, made: Split) -> dict[str, str]:
+    """Name by position in the program -> kind, ordinal among the ops of the whole program, and sub-tile."""
+    ordinals: dict[tuple[str, int], int] = {}
+    seen: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    for node in plain.nodes:
+        op, part = _owner(node, made)
+        suffix = "" if part is None else f"/{part}"
+        if (node.kind, op) not in ordinals or f"{node.kind}.{ordinals[node.kind, op]}{suffix}" in names.values():
+            seen[node.kind] += 1
+            ordinals[node.kind, op] = seen[node.kind]
+        names[node.name] = f"{node.kind}.{ordinals[node.kind, op]}{suffix}"
+    return names
+
+
+def _renamed(edge: Edge, names: dict[str, str]) -> Edge:
+    return replace(edge, src=names[edge.src], dst=names[edge.dst], value=names.get(edge.value, edge.value))
+
+
+def _between_parts(edge: Edge, plain: LoopGraph, made: Split) -> bool:
+    """Whether an edge orders the parts of one access to global memory, whose elements have no order among themselves."""
+    nodes = {node.name: node for node in plain.nodes}
+    src, dst = nodes[edge.src], nodes[edge.dst]
+    same = _owner(src, made)[0] == _owner(dst, made)[0] and _owner(src, made)[1] != _owner(dst, made)[1]
+    return edge.kind == "memory" and same and src.kind in _ACCESSES and dst.kind in _ACCESSES
+
+
+def _symmetry(nodes: tuple[Node, ...], edges: tuple[Edge, ...], parts: int) -> tuple[tuple[str, ...], ...]:
+    """The nodes of each sub-tile, if any two sub-tiles can be exchanged."""
+    members = [[node for node in nodes if node.subtile == part] for part in range(parts)]
+    names = [tuple(node.name for node in group) for group in members]
+    looks = [[replace(node, name="", operations=(), folded=(), subtile=None) for node in group] for group in members]
+    if any(look != looks[0] for look in looks):
+        return ()
+    links = {(edge.src, edge.dst, edge.distance, edge.kind) for edge in edges}
+    for other in names[1:]:
+        pairs = list(zip(names[0], other, strict=True))
+        swap = {**dict(pairs), **{b: a for a, b in pairs}}
+        if {(swap.get(src, src), swap.get(dst, dst), distance, kind) for src, dst, distance, kind in links} != links:
+            return ()
+    return tuple(names)

@@ -1,0 +1,127 @@
+"""Floating-point arithmetic: the exact result, rounded once to the element type.  No contraction to fused multiply-add.
+
+Subnormals are kept.  `maxnumf` and `minnumf` prefer the number to a NaN, `maximumf` and `minimumf` the NaN; -0 is less than +0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from twill.simulate.elements import Array, smallest_normal
+from twill.simulate.rounding import multiply_add, rounded, widen
+from twill.simulate.semantics.call import Call, Handler
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """The larger; a NaN if there is one."""
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.maximum(a, b))
+
+
+def minimum(a: Array, b: Array) -> Array:
+    """The smaller; a NaN if there is one."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.minimum(a, b))
+
+
+def maximum_number(a: Array, b: Array) -> Array:
+    """The larger; of a number and a NaN the number."""
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))
+
+
+def minimum_number(a: Array, b: Array) -> Array:
+    """The smaller; of a number and a NaN the number."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))
+
+
+def _op(function: Callable[..., Any]) -> Handler:
+    def handler(call: Call) -> Array:
+        return rounded(np.asarray(function(*map(widen, call.arrays))), call.dtype)
+
+    return handler
+
+
+def _test(function: Callable[[Array], Any]) -> Handler:
+    def handler(call: Call) -> Array:
+        (x,) = call.arrays
+        return np.asarray(function(widen(x)))
+
+    return handler
+
+
+def _compare(call: Call) -> Array:
+    """Predicates `oXX` are false and `uXX` true when an operand is a NaN."""
+    lhs, rhs = map(widen, call.arrays)
+    predicate = str(call.op.get("predicate"))
+    unordered = np.isnan(lhs) | np.isnan(rhs)
+    if predicate in ("true", "false"):
+        return np.full(unordered.shape, predicate == "true")
+    if predicate in ("ord", "uno"):
+        return np.asarray(unordered == (predicate == "uno"))
+    holds = _PREDICATES[predicate[1:]](lhs, rhs)
+    return np.asarray(holds | unordered if predicate[0] == "u" else holds & ~unordered)
+
+
+def _round_half_away(x: Array) -> Array:
+    whole = np.trunc(x)
+    return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))
+
+
+def _normal(call: Call) -> Array:
+    """Whether the number is normal in its own format."""
+    (x,) = call.arrays
+    wide = widen(x)
+    return np.asarray(np.isfinite(wide) & (np.abs(wide) >= smallest_normal(x.dtype)))
+
+
+def _clamp(call: Call) -> Array:
+    """Into [min, max]; a NaN stays a NaN with `propagateNan = all`, else it becomes `min`."""
+    x, low, high = map(widen, call.arrays)
+    if call.attribute_word("propagateNan", ("none", "all"), "none") == "all":
+        return rounded(minimum(maximum(x, low), high), call.dtype)
+    return rounded(minimum_number(maximum_number(x, low), high), call.dtype)
+
+
+def _fused(call: Call) -> Array:
+    a, b, c = call.arrays
+    return multiply_add(a, b, c, call.dtype)
+
+
+_PREDICATES: dict[str, Callable[[Array, Array], Any]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+HANDLERS: dict[str, Handler] = {
+    "arith.addf": _op(np.add),
+    "arith.subf": _op(np.subtract),
+    "arith.mulf": _op(np.multiply),
+    "arith.divf": _op(np.divide),
+    "arith.remf": _op(np.fmod),
+    "arith.negf": _op(np.negative),
+    "arith.maximumf": _op(maximum),
+    "arith.minimumf": _op(minimum),
+    "arith.maxnumf": _op(maximum_number),
+    "arith.minnumf": _op(minimum_number),
+    "arith.cmpf": _compare,
+    "math.absf": _op(np.abs),
+    "math.floor": _op(np.floor),
+    "math.ceil": _op(np.ceil),
+    "math.trunc": _op(np.trunc),
+    "math.round": _op(_round_half_away),
+    "math.roundeven": _op(np.rint),
+    "math.isnan": _test(np.isnan),
+    "math.isinf": _test(np.isinf),
+    "math.isfinite": _test(np.isfinite),
+    "math.isnormal": _normal,
+    "math.copysign": _op(np.copysign),
+    "math.fma": _fused,
+    "tt.clampf": _clamp,
+    "tt.precise_divf": _op(np.divide),
+    "tt.approx_divf": _op(np.divide),
+}
