@@ -168,7 +168,7 @@ class Search:
         """Whether II and length of stage 1 are those of a joint schedule: then both are proved at once, which is the common case."""
         assert self.modulo is not None
         ii, length = self.modulo.ii, self.modulo.length
-        if ii is None or ii != self.lowest or length is None:
+        if ii is None or ii != self.lowest or length is None or self._above_limit(ii):
             return False
         self.best = self._ask(Question(self.problem, ii, length))
         if self.best is None:
@@ -179,7 +179,7 @@ class Search:
         """Whether a schedule of any length exists at `ii`; keeps it, or records the refutation."""
         if any(r.ii == ii and r.length is None for r in self.refuted):
             return False
-        if self.options.max_ii is not None and ii > self.options.max_ii:
+        if self._above_limit(ii):
             raise _StoppedError(f"no schedule up to the limit II = {self.options.max_ii}")
         found = self._ask(Question(self.problem, ii))
         if found is None:
@@ -190,6 +190,9 @@ class Search:
             self.best = found
         self.progress(f"II = {ii}: schedule of length {found.length}")
         return True
+
+    def _above_limit(self, ii: int) -> bool:
+        return self.options.max_ii is not None and ii > self.options.max_ii
 
     def _claim_ii(self) -> None:
         assert self.best is not None

@@ -96,8 +96,10 @@ def _groups(fields: Fields, starts: Mapping[str, int], problem: Problem) -> dict
 
 
 def _length(problem: Problem, starts: Mapping[str, int]) -> int:
-    ends = [starts[op.name] + op.span for op in problem.ops if op.name in starts]
-    return max(ends) - min(starts.values()) if ends else 0
+    placed = [op for op in problem.ops if op.name in starts]
+    if not placed:
+        return 0
+    return max(starts[op.name] + op.span for op in placed) - min(starts[op.name] for op in placed)
 
 
 def _option(item: Item) -> Option:

@@ -27,6 +27,7 @@ _ENUM = re.compile(r"#[\w$]+\.[\w$.]+<([A-Za-z_]\w*(?:\s*[,|]\s*[A-Za-z_]\w*)*)>
 _PRETTY_ENUM = re.compile(r"#[A-Za-z_][\w$]*<[\w$.]+ ([A-Za-z_]\w*)>")
 _NUMBER_START = re.compile(r"-?\d")
 _ARRAY_TYPE = re.compile(r"[su]?i\d+|f\d+|bf16")
+_STRUCTURED = re.compile(r"#[\w$.\-]++(?:<\{?\s*(?:[A-Za-z_][\w$.]*\s*=|\[|\}?>)|(?!<))")
 _PLAIN_ALIAS = re.compile(r"#(?:\d+|[A-Za-z_][\w$]*)(?![\w$.<])")
 
 
@@ -148,9 +149,6 @@ def _read_alias(reader: Reader) -> Attribute:
     name = reader.need(NAME, "an attribute value")
     with reader.alias(name, pos):
         return read_attribute(reader)
-
-
-_STRUCTURED = re.compile(r"#[\w$.\-]+(?:<\{?\s*(?:[A-Za-z_][\w$.]*\s*=|\[|\}?>)|(?!<))")
 
 
 def _structured(reader: Reader) -> bool:

@@ -87,6 +87,8 @@ def _value(reader: Reader) -> object:
         with reader.nested(reader.pos):
             _item(reader, nested)
         return tuple(sorted(nested.items()))
+    if reader.at("<") or reader.at("("):
+        return reader.balanced()
     word = reader.take(_WORD)
     if word is not None:
         return {"true": True, "false": False}.get(word, word)

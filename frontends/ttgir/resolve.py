@@ -24,7 +24,7 @@ _FIXED_RESULTS = {"i32": Scalar("i32", 32), "index": Scalar("index", 64)}
 
 def resolve_known(parser: Parser, draft: Draft, scan: Scan, known: Semantics) -> None:
     """Fill in operands, attributes and result types of an op of the table."""
-    _name_words(draft, scan)
+    _name_words(parser, draft, scan)
     groups = group_operands(parser.reader, known, scan.syntax.operands, scan.items, draft.start)
     draft.operands = [value for role in known.operands for value in groups[role.name]]
     if known.segmented:
@@ -36,7 +36,8 @@ def resolve_known(parser: Parser, draft: Draft, scan: Scan, known: Semantics) ->
 def resolve_unknown(draft: Draft, scan: Scan) -> None:
     """Operands as printed; result types after the arrow, else one for each result or one for all, else not known."""
     draft.operands = [item.value for item in scan.items if item.value >= 0]
-    _keep_words(draft, [*scan.words, *scan.bracketed])
+    if scan.words or scan.bracketed:
+        draft.attributes["words"] = (*scan.words, *scan.bracketed)
     spelled = [type_ for type_, _ in (scan.outputs if scan.arrow else scan.inputs)]
     if scan.arrow or len(spelled) == draft.wanted:
         draft.results = spelled
@@ -49,12 +50,7 @@ def resolve_unknown(draft: Draft, scan: Scan) -> None:
 # ---------------------------------------------------------------- words
 
 
-def _keep_words(draft: Draft, words: list[object]) -> None:
-    if words:
-        draft.attributes["words"] = tuple(words)
-
-
-def _name_words(draft: Draft, scan: Scan) -> None:
+def _name_words(parser: Parser, draft: Draft, scan: Scan) -> None:
     """Give bare words the names of their attributes."""
     words, bracketed = list(scan.words), list(scan.bracketed)
     for name in scan.syntax.words:
@@ -66,7 +62,8 @@ def _name_words(draft: Draft, scan: Scan) -> None:
             words = []
         elif words:
             draft.attributes[name] = words.pop(0)
-    _keep_words(draft, [*words, *bracketed])
+    for word in (*words, *bracketed):
+        raise parser.reader.error(f"'{draft.name}' does not take '{word}'.", draft.start)
 
 
 # ---------------------------------------------------------------- declared types

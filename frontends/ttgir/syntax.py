@@ -1,6 +1,6 @@
 """How ops are printed: which operands in which order, which types follow, and how the result types come about.
 
-One row an op, for what the shape of the text alone does not say.  Columns:
+A row for each op that is not printed like most of its kind (`_default`).  Columns:
 
 operands  roles in printed order: `a` one, `a?` optional, `a*` any number; `[a b*]` in square brackets; `k:a?` after the keyword k;
           `a*[b]` a list of `a[b]`.  "" means: in definition order
@@ -30,6 +30,8 @@ from twill.program.ops import OPS, Arity, Category
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from twill.program.ops import Semantics
 
 
 @dataclass(frozen=True)
@@ -85,20 +87,8 @@ def parse_slots(text: str) -> tuple[Slot, ...]:
     return tuple(slots)
 
 
-def _table() -> dict[str, Syntax]:
-    same = Syntax(types="all", results="all")
-    cast = Syntax(types="each", results="->")
-    rows: dict[str, Syntax] = {}
-    by_category = {Category.MATH: same, Category.CAST: cast, Category.ELEMENTWISE: same, Category.VIEW: cast}
-    for name, known in OPS.items():
-        if known.category in by_category:
-            rows[name] = by_category[known.category]
-    return rows | _ROWS
-
-
-_END = Syntax(types="each", results="none")
-_TOKEN = Syntax(types="", results="token")
-_ATOMIC = Syntax(results="->", words=("atomic_rmw_op", "sem", "scope"))
+_END = Syntax(results="none")
+_SAME = Syntax(types="all", results="all")
 _CACHE = (("cacheModifier", "cache"), ("evictionPolicy", "evict"))
 _FLAGS = (("overflow", "overflowFlags"),)
 
@@ -142,17 +132,12 @@ _ROWS: dict[str, Syntax] = {
     "tt.gather": Syntax(operands="src [indices]"),
     "tt.histogram": Syntax(types="src", results="->"),
     "ttng.packed_arith": Syntax(words=("op_kind",)),
-    "ttg.convert_layout": Syntax(),
-    "ttg.memdesc_trans": Syntax(),
-    "ttg.memdesc_reshape": Syntax(),
-    "ttg.memdesc_reinterpret": Syntax(),
     "ttg.memdesc_subslice": Syntax(words=("[offsets",)),
     "ttg.memdesc_index": Syntax(operands="src [index]", types="src"),
     "ttg.memdesc_subview": Syntax(operands="src [offsets*]", types="src"),
-    "ttng.tmem_subslice": Syntax(),
     "tt.load": Syntax(types="ptr", results="pointee", keywords=_CACHE),
     "tt.store": Syntax(types="ptr", results="none", keywords=_CACHE),
-    "tt.atomic_rmw": _ATOMIC,
+    "tt.atomic_rmw": Syntax(words=("atomic_rmw_op", "sem", "scope")),
     "tt.atomic_cas": Syntax(words=("sem", "scope")),
     "tt.atomic_load": Syntax(words=("sem", "scope")),
     "tt.atomic_store": Syntax(types="ptr", results="none", words=("sem", "scope")),
@@ -161,29 +146,22 @@ _ROWS: dict[str, Syntax] = {
     "tt.make_tensor_descriptor": Syntax(
         operands="base [shape*] [strides*]", types="base +", results="last", elided=("ptr", "tensordesc")
     ),
-    "ttng.reinterpret_tensor_descriptor": Syntax(),
     "ttng.tensormap_create": Syntax(
         operands="desc_ptr global_address [box_dim*] [global_dim*] [global_stride*] [element_stride*]", results="none"
     ),
-    "ttng.tensormap_fenceproxy_acquire": Syntax(results="none"),
     "ttg.global_scratch_alloc": Syntax(types="+", results="each"),
     "tt.descriptor_load": Syntax(operands="desc [indices*]", types="desc", keywords=_CACHE),
     "tt.descriptor_gather": Syntax(operands="desc [x_offsets y_offset]"),
     "tt.descriptor_store": Syntax(operands="desc [indices*] src", types="desc src", results="none"),
     "tt.descriptor_reduce": Syntax(operands="desc [indices*] src", types="desc src", results="none", words=("kind",)),
     "tt.descriptor_scatter": Syntax(operands="desc [x_offsets y_offset] src", results="none"),
-    "ttg.local_alloc": Syntax(),
-    "ttng.tmem_alloc": Syntax(),
-    "ttg.local_dealloc": Syntax(results="none"),
     "ttg.local_load": Syntax(operands="src token:token?", types="src"),
     "ttg.local_gather": Syntax(operands="src [indices] token:token?", types="src indices"),
-    "ttng.clc_load_result": Syntax(),
     "ttg.local_store": Syntax(types="src -> dst", results="none"),
     "ttg.local_scatter": Syntax(operands="dst [indices] values token:token?", types="dst indices values", results="none"),
     "ttng.async_shared_store": Syntax(types="src -> dst mbarrier", results="none"),
     "ttng.tmem_load": Syntax(operands="src [dep?]", types="src", results="load"),
     "ttng.tmem_store": Syntax(operands="src dst [dep?] pred", types="src -> dst", results="token"),
-    "ttng.tmem_copy": Syntax(results="none"),
     "ttg.async_copy_global_to_local": Syntax(
         operands="src result mask:mask? other:other?", types="src -> result", results="token", keywords=_CACHE
     ),
@@ -197,7 +175,6 @@ _ROWS: dict[str, Syntax] = {
     "ttng.async_tma_reduce": Syntax(operands="desc [coord*] src", types="desc src", results="none", words=("kind",)),
     "ttng.async_tma_gather": Syntax(operands="desc [x_offsets y_offset] result barrier pred", results="none", keywords=_CACHE),
     "ttng.async_tma_scatter": Syntax(operands="desc [x_offsets y_offset] src", results="none"),
-    "ttng.clc_try_cancel": Syntax(results="none"),
     "tt.dot": Syntax(types="a b -> c"),
     "tt.dot_scaled": Syntax(
         operands="a scale:a_scale? b scale:b_scale? c",
@@ -214,38 +191,42 @@ _ROWS: dict[str, Syntax] = {
         results="token",
         keywords=(("lhs", "a_type"), ("rhs", "b_type")),
     ),
-    "gpu.barrier": _END,
     "ttg.barrier": Syntax(results="none", words=("|addrSpace",)),
     "ttng.init_barrier": Syntax(results="none", words=("count",)),
-    "ttng.inval_barrier": _END,
     "ttng.barrier_expect": Syntax(types="alloc", results="none", words=("size",)),
     "ttng.arrive_barrier": Syntax(types="alloc", results="none", words=("count",)),
-    "ttng.async_copy_mbarrier_arrive": _END,
     "ttng.tc_gen5_commit": Syntax(operands="barrier pred? descs:descs*", types="barrier descs", results="none"),
     "ttg.async_commit_group": Syntax(operands="tokens:inputTokens*", types="", results="token"),
-    "ttg.async_wait": _TOKEN,
+    "ttg.async_wait": Syntax(types="", results="token"),
     "ttng.wait_barrier": Syntax(operands="alloc phase pred? deps:deps*", types="alloc deps", results="none"),
     "ttng.warp_group_dot_wait": Syntax(results="each"),
     "ttng.tmem_wait": Syntax(results="none", words=("kind",)),
     "tt.call": Syntax(words=("callee",)),
-    "tt.return": _END,
-    "scf.yield": _END,
     "scf.condition": Syntax(operands="condition args*", types="args", results="none"),
-    "tt.reduce.return": _END,
-    "tt.scan.return": _END,
-    "tt.map_elementwise.return": _END,
-    "ttg.mask.return": _END,
-    "ttg.warp_yield": _END,
-    "ttg.warp_return": _END,
     "tt.elementwise_inline_asm": Syntax(words=("asm_string",)),
     "ttg.inline_asm": Syntax(words=("asm_string",)),
-    "tt.extern_elementwise": Syntax(),
     "tt.print": Syntax(results="none", words=("prefix",)),
     "tt.assert": Syntax(results="none", words=("message",)),
     "cf.assert": Syntax(types="", results="none", words=("msg",)),
 }  # fmt: skip
 
+# Ops with regions: printed in generic form, or with a syntax of their own (forms.py).
+_WITH_REGIONS = frozenset(("tt.reduce", "tt.scan", "tt.map_elementwise", "ttg.mask", "ttg.warp_specialize.partitions"))
+_OWN_SYNTAX = frozenset(
+    ("builtin.module", "tt.func", "arith.constant", "scf.for", "scf.if", "scf.while", "cf.br", "cf.cond_br", "ttg.warp_specialize")
+)
+
+
+def _default(known: Semantics) -> Syntax:
+    """How most ops of a kind are printed."""
+    if not known.results:
+        return _END
+    return _SAME if known.category in (Category.ELEMENTWISE, Category.MATH) else Syntax()
+
+
 # Ops that are not in the table: read by shape alone.
 UNKNOWN = Syntax(elided=("unknown",))
 
-SYNTAX: Mapping[str, Syntax] = MappingProxyType(_table())
+SYNTAX: Mapping[str, Syntax] = MappingProxyType(
+    {name: _ROWS.get(name, _default(known)) for name, known in OPS.items() if name not in _WITH_REGIONS | _OWN_SYNTAX}
+)

@@ -15,7 +15,7 @@ from oracle.strategies import problems, schedules
 from twill.frontends.graph_json import read_golden
 from twill.problem import Problem
 from twill.schedule import Placement, Schedule
-from twill.verify import check
+from twill.verify import FAMILIES, check
 
 INSTANCES = Path(__file__).parent.parent / "golden" / "instances"
 
@@ -24,7 +24,9 @@ quiet = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, Hea
 
 def families(problem: Problem, schedule: Schedule) -> set[str]:
     """Families of what the checker finds."""
-    return {violation.family for violation in check(problem, schedule).violations}
+    found = {violation.family for violation in check(problem, schedule).violations}
+    assert found <= set(FAMILIES)
+    return found
 
 
 @settings(quiet, max_examples=500)

@@ -137,8 +137,8 @@ def test_starts_are_read_as_they_stand() -> None:
     assert got.schedule == Schedule(2, 9, (Placement("use", -5, 1), Placement("ghost", 3, 1)))
 
 
-def test_length_does_not_depend_on_when_the_first_op_starts() -> None:
-    got = schedule_from_dict(BY_HAND | {"starts": {"load": 100, "use": 105}})
+def test_length_does_not_depend_on_when_the_first_op_starts_or_on_ops_that_do_not_exist() -> None:
+    got = schedule_from_dict(BY_HAND | {"starts": {"load": 100, "use": 105, "ghost": 0}})
     assert got.schedule is not None
     assert got.schedule.length == 7
 

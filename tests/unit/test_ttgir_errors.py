@@ -85,6 +85,7 @@ WRONG = {
     "too few types": (replaced("#blocked>, i32\n    }", "#blocked>\n    }"), "11:26: 'scf.yield' needs 2 types but has 1." + CORRECT),
     "no type": (replaced("%a, %e : tensor<64x64xf32, #blocked>", "%a, %e"), "10:7: 'arith.addf' needs 1 type but has 0." + CORRECT),
     "too many results": (replaced("%t = ", "%t:2 = "), "8:7: 'tt.descriptor_load' has 1 result but 2 are named." + CORRECT),
+    "word": (replaced("addf %a", "addf slowly %a"), "10:7: 'arith.addf' does not take 'slowly'." + CORRECT),
     "operands in another form": (
         replaced("%d[%i, %c0]", "%d, %i, %c0"),
         "8:35: The operands of 'tt.descriptor_load' do not have the form 'desc [indices*]'." + CORRECT,
@@ -168,7 +169,10 @@ WRONG = {
         "7:3: Function 'k' is defined twice. Keep one of the two.",
     ),
     "no TTGIR": ("import triton\n", "1:1: Expected a module, found 'import'. Give a module as Triton prints it."),
-    "control character": (replaced("%a, %e", "\0 %a"), "10:23: Expected an operand or a type of 'arith.addf', found the character U+0000." + CORRECT),
+    "control character": (
+        replaced("%a, %e", "\0 %a"),
+        "10:23: Expected an operand or a type of 'arith.addf', found the character U+0000." + CORRECT,
+    ),
 }  # fmt: skip
 
 

@@ -60,8 +60,7 @@ class Axes:
         self._obstacles: list[tuple[Position, Obstacle]] = []
         self._products: list[tuple[Position, Operation, Part]] = []
         for op in program.walk():
-            if not self.is_remade(op):
-                self._add(op)
+            self._add(op)
         self._clash()
 
     def is_remade(self, op: Operation) -> bool:
@@ -79,15 +78,17 @@ class Axes:
 
     # ---------------------------------------------------------------------------------------------------------- construction
     def _add(self, op: Operation) -> None:
+        """What the op joins and ends; of what is made anew only what ends at its operands, the rest concerns its users."""
         ties, ends = self.rules[op.index]
-        for tie in ties:
+        for tie in () if self.is_remade(op) else ties:
             members = self._members(op, tie.positions)
             for member in members[1:]:
                 self._join(members[0], member)
             if tie.part is not Part.NONE and members:
                 self._products.append((members[0], op, tie.part))
         for end in ends:
-            self._end(op, end)
+            if end.position[0] not in op.results:
+                self._end(op, end)
 
     def _members(self, op: Operation, positions: Iterable[Position]) -> list[Position]:
         """Firm dimensions behind `positions`; what stands in the way there stands in the way of the axis."""

@@ -71,13 +71,18 @@ class _Writer:
     # --------------------------------------------------------------------------------------------------------------- values
     def get(self, value: int, version: Version, part: int) -> int:
         """The block of `value` for sub-tile `part`, or all of it."""
+        found = self.all(value, version)
+        return found[part % len(found)]
+
+    def all(self, value: int, version: Version) -> tuple[int, ...]:
+        """The blocks of `value`, in order, or all of it as the only one."""
         found = self.made.get((value, version))
         if found is None and version == TOKEN:
             found = self.made.get((value, None))
         if found is None:
             op = self.program.definitions.get(value, self.program.function)
             raise Unsupported(f"the sub-tiles of what {op.name} makes would have to be joined again.", place=self.place(op))
-        return found[part % len(found)]
+        return found
 
     def declare(self, values: Iterable[int]) -> list[int]:
         """New values for arguments, or results, that hand values on."""
@@ -146,7 +151,7 @@ class _Writer:
         """Whether sub-tiles need different things of the op, or different ops."""
         if not self.axes.is_remade(op):
             return self.versions.copied(op) and not (op.results and all(self.blocks_of(v, self.versions.of(v)) == 1 for v in op.results))
-        differ = any(len(self.made[v, used]) > 1 for v, used in zip(op.operands, self.versions.uses(op, version), strict=True))
+        differ = any(len(self.all(v, used)) > 1 for v, used in zip(op.operands, self.versions.uses(op, version), strict=True))
         return version is not None and (differ or _runs(op))
 
     def keep(self, op: Operation, version: Version) -> Operation:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from twill.errors import BadInput, Place, Unsupported
 from twill.graph.axes import Axes, Axis, tile_of
-from twill.graph.axis_rules import Part, Position, extent, rank
+from twill.graph.axis_rules import Part, rank
 from twill.graph.build import graph_of
 from twill.graph.loopgraph import Edge, LoopGraph, Node
 from twill.graph.split import Split, split_program
@@ -33,11 +33,11 @@ def choices(graph: LoopGraph) -> tuple[int, ...]:
     """
     cutter = _Cutter(graph)
     try:
-        axis = cutter.rows()
-        cutter.refuse_obstacles(axis)
+        rows = cutter.rows()
+        cutter.refuse_obstacles(rows)
     except Unsupported:
         return (1,)
-    return (1, *(parts for parts in range(2, axis.extent + 1) if not cutter.misfit(axis, parts)))
+    return (1, *(parts for parts in range(2, rows.axis.extent + 1) if not cutter.misfit(rows, parts)))
 
 
 def split(graph: LoopGraph, parts: int, *, axis: str | None = None) -> LoopGraph:
@@ -61,6 +61,14 @@ def split(graph: LoopGraph, parts: int, *, axis: str | None = None) -> LoopGraph
     if misfit:
         raise Unsupported(misfit, place=cutter.place(cutter.loop))
     return cutter.cut(chosen, parts)
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """An axis, and the dimension that stands for it, in words."""
+
+    axis: Axis
+    words: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,31 +104,34 @@ class _Cutter:
     def accumulator(self) -> Node | None:
         """The product that the loop accumulates: the last one that adds to what was there; the last one when none does."""
         adding = [node for index, node in self.products.items() if _adds(self.axes, self.operations[index])]
-        return (adding or list(self.products.values()) or [None])[-1]
+        found = adding or list(self.products.values())
+        return found[-1] if found else None
 
     def place(self, op: Operation) -> Place:
         return Place(self.program.file, op.line, op.column)
 
     # ---------------------------------------------------------------------------------------------------- which axis, and why
-    def rows(self) -> Axis:
-        """The axis of the rows (or of the batch) of the loop's products: it runs through no columns of them.
+    def rows(self) -> _Dimension:
+        """The rows (or the batch) of the loop's products: an axis that runs through no columns of them.
 
         Of several, one that nothing keeps from being cut; that no product contracts; that runs through most of the work.
         """
         found = dict.fromkeys(axis for index in self.products for axis in self._rows_of(self.operations[index]))
         fitting = [axis for axis in found if Part.COLUMNS not in self._roles(axis).values()]
         if not fitting:
-            why = "no matrix product" if not self.products else "no product whose rows are rows, or contracted, in all of its products"
-            raise Unsupported(f"the loop body cannot be cut into sub-tiles: it has {why}.", place=self.place(self.loop))
-        return min(fitting, key=lambda axis: (bool(axis.obstacles), self._contracted(axis), -self._work(axis)))
+            why = "no matrix product" if not self.products else "no matrix product whose rows are not columns of another"
+            raise Unsupported(f"the loop body cannot be split into sub-tiles: it has {why}.", place=self.place(self.loop))
+        best = min(fitting, key=lambda axis: (bool(axis.obstacles), self._contracted(axis), -self._work(axis)))
+        nodes = [self.accumulator, *self.products.values()]
+        return next(self._dimension(node, best) for node in nodes if node is not None and self._tile(node) in best.dims)
 
-    def named(self, text: str) -> Axis:
-        """The axis that a user names."""
+    def named(self, text: str) -> _Dimension:
+        """The dimension that a user names."""
         match = re.fullmatch(r"(?:([^:]+):)?(\d+)", text)
         names = {node.name: node for node in self.graph.nodes}
         node = None if match is None else names.get(match[1]) if match[1] else self.accumulator
-        tile = None if node is None else tile_of(self.program, self.operations[node.operations[0]])
-        if match is None or tile is None or int(match[2]) >= rank(self.program.type(tile)):
+        tile = None if node is None else self._tile(node)
+        if match is None or node is None or tile is None or int(match[2]) >= rank(self.program.type(tile)):
             raise BadInput(
                 f'the loop has no dimension "{text}".',
                 place=self.place(self.loop),
@@ -128,34 +139,24 @@ class _Cutter:
             )
         axis = self.axes.axis((tile, int(match[2])))
         if axis is None:
-            raise Unsupported(f'dimension "{text}" has extent 1 or depends on nothing.', place=self.place(self.loop))
-        return axis
+            raise Unsupported(f'dimension "{text}" of the loop has extent 1, or depends on nothing.', place=self.place(self.loop))
+        return _Dimension(axis, self._words(node, int(match[2])))
 
-    def refuse_obstacles(self, axis: Axis) -> None:
-        if axis.obstacles:
-            obstacle = axis.obstacles[0]
-            message = f"{self.describe(axis)} cannot be cut into sub-tiles: {obstacle.op.name} {obstacle.why}."
+    def refuse_obstacles(self, dimension: _Dimension) -> None:
+        if dimension.axis.obstacles:
+            obstacle = dimension.axis.obstacles[0]
+            message = f"{dimension.words} cannot be split: {obstacle.op.name} {obstacle.why}."
             raise Unsupported(message, place=self.place(obstacle.op))
 
-    def describe(self, axis: Axis) -> str:
-        """The axis in words: as a dimension of the accumulator, or of the first node that it runs through."""
-        nodes = [self.accumulator, *self.graph.nodes]
-        for node in nodes:
-            tile = None if node is None else tile_of(self.program, self.operations[node.operations[0]])
-            if node is not None and tile is not None and tile in axis.dims:
-                what = "the accumulator" if node is self.accumulator else node.name
-                return f"dimension {axis.dims[tile]} of {what} (line {self.operations[node.operations[0]].line})"
-        return "the dimension"
-
-    def misfit(self, axis: Axis, parts: int) -> str:
-        """Why an axis without obstacles cannot be cut into that many parts; "" when it can."""
+    def misfit(self, dimension: _Dimension, parts: int) -> str:
+        """Why a dimension without obstacles cannot be cut into that many parts; "" when it can."""
+        axis = dimension.axis
         if axis.extent % parts:
-            return f"{self.describe(axis)} has extent {axis.extent}, which {parts} sub-tiles do not divide."
+            return f"{dimension.words} has extent {axis.extent}, which is not a multiple of {parts}."
         for index, part in self._roles(axis).items():
             unit, rows = _warpgroup_rows(self.operations[index]), self._rows(index) // parts
             if part is Part.ROWS and rows % unit:
-                node = self.products[index].name
-                return f"{parts} sub-tiles of {node} have {rows} rows each; a warpgroup works on {unit} rows or a multiple."
+                return f"{parts} sub-tiles of {dimension.words} have {rows} rows each; a warpgroup works on {unit} or a multiple."
         if self.program.num_warps % self.warps(axis, parts):
             return f"{self.program.num_warps} warps cannot be shared out to sub-tiles of {self.warps(axis, parts)} warps."
         return ""
@@ -168,6 +169,17 @@ class _Cutter:
             if part is Part.ROWS
         ]
         return min([self.program.num_warps, *shares])
+
+    def _tile(self, node: Node) -> int | None:
+        return tile_of(self.program, self.operations[node.operations[0]])
+
+    def _dimension(self, node: Node, axis: Axis) -> _Dimension:
+        tile = self._tile(node)
+        return _Dimension(axis, self._words(node, axis.dims[tile] if tile is not None else 0))
+
+    def _words(self, node: Node, dim: int) -> str:
+        what = "the accumulator" if node is self.accumulator else node.name
+        return f"dimension {dim} of {what} (line {self.operations[node.operations[0]].line})"
 
     def _rows_of(self, op: Operation) -> list[Axis]:
         ties, _ = self.axes.rules[op.index]
@@ -188,8 +200,9 @@ class _Cutter:
         return sum(dict(self.products[index].measures)["macs"] for index in self._roles(axis))
 
     # ------------------------------------------------------------------------------------------------------------- the new graph
-    def cut(self, axis: Axis, parts: int) -> LoopGraph:
-        """The graph of the body with the axis cut."""
+    def cut(self, dimension: _Dimension, parts: int) -> LoopGraph:
+        """The graph of the body with the dimension cut."""
+        axis = dimension.axis
         warps = self.warps(axis, parts)
         made = split_program(self.axes, axis, parts, warps=warps)
         loop = next(op for op in made.program.walk() if made.origins[op.index] == (self.graph.loop, None))
@@ -201,13 +214,13 @@ class _Cutter:
             plain,
             nodes=nodes,
             edges=edges,
-            decisions=(*self.graph.decisions, self._say(axis, parts, warps)),
+            decisions=(*self.graph.decisions, self._say(dimension, parts, warps)),
             symmetry=_symmetry(nodes, edges, parts),
         )
 
-    def _say(self, axis: Axis, parts: int, warps: int) -> str:
-        what = "rows" if Part.ROWS in self._roles(axis).values() else "elements"
-        said = f"the loop body is split into {parts} sub-tiles of {axis.extent // parts} {what} along {self.describe(axis)}"
+    def _say(self, dimension: _Dimension, parts: int, warps: int) -> str:
+        what = "rows" if Part.ROWS in self._roles(dimension.axis).values() else "elements"
+        said = f"the loop body is split into {parts} sub-tiles of {dimension.axis.extent // parts} {what} along {dimension.words}"
         return said if warps == self.program.num_warps else f"{said}; a sub-tile has {warps} of {self.program.num_warps} warps"
 
 

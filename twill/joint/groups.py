@@ -41,7 +41,19 @@ def add_groups(space: Space) -> None:
                 build.require(-one, -other)
         for g in range(1, len(row)):
             build.require(-row[g], *(space.members[u, g - 1] for u in regular[:k] if (u, g - 1) in space.members))
+    if not space.problem.rules.mixed:
+        _keep_widths_apart(space, regular)
     build.at_most(width_terms(space), space.problem.limits.warps)
+
+
+def _keep_widths_apart(space: Space, regular: list[int]) -> None:
+    """A13 in the peer's reading: ops that need different numbers of warps are never in one group."""
+    for i, v in enumerate(regular):
+        for u in regular[:i]:
+            if space.ops[u].warps != space.ops[v].warps:
+                for g in range(space.group_count):
+                    if (u, g) in space.members and (v, g) in space.members:
+                        space.build.require(-space.members[u, g], -space.members[v, g])
 
 
 def _member(space: Space, v: int, g: int) -> Literal:
