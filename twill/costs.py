@@ -116,6 +116,7 @@ def _op(pricing: Pricing, node: Node) -> Op:
         memory=tuple(sorted((memory, amount) for memory, amount in node.result.memory if amount)),
         spill=pricing.table.handoff(size) if size else 0,
         spill_bytes=size,
+        latency=cost.latency if pricing.streams(node) else 0,
     )
 
 

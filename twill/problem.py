@@ -31,6 +31,7 @@ class Op:
     kind             what it is, for people and reports ("tma_load", "mma", "exp2", ...)
     reservations     rows of the reservation table, sorted, without zero amounts
     cycles           execution span (formulation `cycles(v)`); may be 0
+    latency          start to result usable; only said here for streaming ops, whose dependences hide it: their buffers must cover it
     issue            cycles for which the issuing warp group is held (formulation `issue(v)`)
     warps            warps that execute it together (`min_warps`)
     variable_latency must run in group 0, which holds nothing else
@@ -55,6 +56,7 @@ class Op:
     memory: tuple[tuple[str, int], ...] = ()
     spill: int = 0
     spill_bytes: int = 0
+    latency: int = 0
 
     @property
     def span(self) -> int:
@@ -128,7 +130,8 @@ class Rules:
     cross_warp  False: a register value may not leave its group (`no_cross_warp`)
     window      "issue" or "cycles": how long an op keeps its group from a blocking consumer
     in_order    a warp group issues in order: the issue spans of its ops do not overlap (4.8, C'; off in the published reading)
-    hold        operands in memory of an asynchronous op are held until it completes, not only until it starts (A26)
+    hold        operands in memory of an asynchronous op are held until it completes, not only until it starts (A26), and what a
+                streaming op loads also occupies its buffer for the op's latency, which its dependences hide (4.7)
     rings       every value in memory has its own ring of buffers, as deep as its most live instances (A27)
     mixed       ops that need different numbers of warps may share a group (A13; False is the peer's equality of warp sets)
     """
@@ -201,9 +204,11 @@ class Problem:
 
     def held(self, dep: Dependence) -> int:
         """Cycles after the start of `dep.dst` for which the value of `dep.src` must stay alive (Rules.hold)."""
-        ops = self.by_name
-        user = ops[dep.dst]
-        return user.cycles if self.rules.hold and user.asynchronous and ops[dep.src].memory and not dep.in_place else 0
+        source, user = self.by_name[dep.src], self.by_name[dep.dst]
+        if not self.rules.hold or not source.memory:
+            return 0
+        reads = user.cycles if user.asynchronous and not dep.in_place else 0
+        return reads + (source.latency if source.streaming else 0)
 
     def width_of(self, warps: int) -> int:
         """Width of a group whose widest op needs `warps` warps: the smallest of 1, 2, 4, 8 that suffices (W2')."""

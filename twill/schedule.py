@@ -82,6 +82,20 @@ class Refutation:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """One point of the published search (Algorithm 1).
+
+    verdict  "sat" or "unsat": whether the published system has a solution at this II and length
+    how      "asked", or "implied": by a verdict at another length of the same window (Lemma 1)
+    """
+
+    ii: int
+    length: int
+    verdict: str
+    how: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """One statement about an objective: its value, the best proven bound, and whether they meet.
 
@@ -109,6 +123,8 @@ class Certificate:
     engines     engine names with versions
     checked     True when the independent checker accepted the schedule
     reason      for "infeasible" and "unknown": one sentence
+    reading     "steady state", or "published": the constraints and the search of the paper, to the letter
+    probes      the points that the published search visits, in its order
     """
 
     status: str
@@ -119,6 +135,8 @@ class Certificate:
     engines: tuple[str, ...] = ()
     checked: bool = False
     reason: str = ""
+    reading: str = "steady state"
+    probes: tuple[Probe, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from twill.frontends.graph_json.document import Item
-from twill.schedule import Bound, Certificate, Claim, Refutation
+from twill.schedule import Bound, Certificate, Claim, Probe, Refutation
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")
+READINGS = ("steady state", "published")
 OBJECTIVES = ("ii", "length", "crossing_bytes", "groups", "warps")
 # Bytes that cross and lengths of far-apart ops may exceed a single cost.
 _MAX_TOTAL = 2**53 - 1
@@ -13,7 +14,7 @@ _MAX_TOTAL = 2**53 - 1
 
 def certificate_from_item(item: Item) -> Certificate:
     """The certificate; BadInput where it does not follow the format."""
-    fields = item.fields("status", "bounds", "modulo", "claims", "refuted", "engines", "checked", "reason")
+    fields = item.fields("status", "bounds", "modulo", "claims", "refuted", "engines", "checked", "reason", "reading", "probes")
     modulo = fields.required("modulo").fields("ii", "length") if "modulo" in fields else None
     return Certificate(
         status=fields.required("status").choice(*STATUSES),
@@ -24,6 +25,8 @@ def certificate_from_item(item: Item) -> Certificate:
         engines=fields.texts("engines"),
         checked=fields.boolean("checked"),
         reason=fields.text("reason"),
+        reading=fields.required("reading").choice(*READINGS) if "reading" in fields else READINGS[0],
+        probes=tuple(_probe(entry) for entry in fields.array("probes")),
     )
 
 
@@ -65,9 +68,21 @@ def _refutation(item: Item) -> Refutation:
     )
 
 
+def _probe(item: Item) -> Probe:
+    fields = item.fields("ii", "length", "verdict", "how")
+    return Probe(
+        ii=_total(fields.required("ii")),
+        length=_total(fields.required("length")),
+        verdict=fields.required("verdict").choice("sat", "unsat"),
+        how=fields.required("how").choice("asked", "implied"),
+    )
+
+
 def certificate_to_dict(certificate: Certificate) -> dict[str, object]:
     """The certificate as JSON values, fields in a fixed order."""
     document: dict[str, object] = {"status": certificate.status, "checked": certificate.checked}
+    if certificate.reading != READINGS[0]:
+        document["reading"] = certificate.reading
     if certificate.reason:
         document["reason"] = certificate.reason
     if certificate.modulo is not None:
@@ -80,5 +95,7 @@ def certificate_to_dict(certificate: Certificate) -> dict[str, object]:
         for c in certificate.claims
     ]
     document["refuted"] = [{"ii": r.ii, "length": r.length, "through": r.through, "detail": r.detail} for r in certificate.refuted]
+    if certificate.probes:
+        document["probes"] = [{"ii": p.ii, "length": p.length, "verdict": p.verdict, "how": p.how} for p in certificate.probes]
     document["engines"] = list(certificate.engines)
     return document

@@ -82,6 +82,7 @@ def _op(item: Item, limits: Limits) -> tuple[Op, int]:
         memory=read_footprints(fields.entries("memory"), limits),
         spill=fields.integer("spill", 0),
         spill_bytes=fields.integer("spill_bytes", 0),
+        latency=fields.integer("latency", 0) if streaming else 0,
     )
     return op, 0 if streaming else fields.integer("latency", cycles)
 
@@ -187,7 +188,7 @@ def _op_dict(op: Op) -> dict[str, object]:
     if op.reservations:
         fields["reservations"] = [{"unit": r.unit, "offset": r.offset, "duration": r.duration, "amount": r.amount} for r in op.reservations]
     usual = Op(op.name)
-    for key in ("warps", "variable_latency", "streaming", "asynchronous", "registers", "spill", "spill_bytes"):
+    for key in ("warps", "variable_latency", "streaming", "asynchronous", "registers", "spill", "spill_bytes", "latency"):
         if getattr(op, key) != getattr(usual, key):
             fields[key] = getattr(op, key)
     if op.memory:

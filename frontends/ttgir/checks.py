@@ -87,6 +87,8 @@ def check_regions(parser: Parser, draft: Draft) -> None:
             _check_block(parser.reader, draft, block)
     if draft.name == "scf.for":
         _check_loop(parser, draft)
+    if draft.name == "tt.func":
+        _check_arguments(parser, draft)
     for region, end, skip, wanted in _handovers(parser, draft):
         for block in region.blocks:
             last = block.operations[-1]
@@ -124,6 +126,17 @@ def _check_loop(parser: Parser, draft: Draft) -> None:
     for value, type_ in zip((*draft.operands, *arguments), [wanted[0]] * 3 + wanted[1:] + wanted, strict=True):
         if parser.values[value].type != type_:
             raise parser.reader.error(_mismatch(parser, draft.name, value, type_, draft.name), draft.start)
+
+
+def _check_arguments(parser: Parser, draft: Draft) -> None:
+    """The first block of a function takes what the function's type says."""
+    signature = draft.attributes.get("function_type")
+    blocks = draft.regions[0].blocks if draft.regions else ()
+    if not isinstance(signature, Function) or not blocks:
+        return
+    found = tuple(parser.values[argument].type for argument in blocks[0].arguments)
+    if found != signature.inputs:
+        raise parser.reader.error("The arguments of 'tt.func' do not have the types of its 'function_type'.", draft.start)
 
 
 def _handovers(parser: Parser, draft: Draft) -> Iterator[tuple[Region, str, int, Sequence[Type] | int]]:

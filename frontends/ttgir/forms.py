@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from twill.frontends.ttgir.attributes import read_attribute, read_dictionary
 from twill.frontends.ttgir.checks import counted
 from twill.frontends.ttgir.draft import SSA, Argument
-from twill.frontends.ttgir.locations import at_location, read_location
 from twill.frontends.ttgir.types import read_type, read_type_list
 from twill.program.ops import SEGMENTS
 from twill.program.program import Region
@@ -73,8 +72,6 @@ def read_function(parser: Parser, draft: Draft) -> None:
         read_attributes(reader, draft)
     if reader.at("{"):
         draft.regions.append(parser.region(draft.name, arguments))
-    if at_location(reader):
-        draft.location = read_location(reader)
 
 
 def _sorted(attributes: dict[str, object]) -> tuple[tuple[str, object], ...]:

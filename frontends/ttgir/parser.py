@@ -89,6 +89,8 @@ class Parser:
             generic.read_op(self, draft)
         else:
             forms.read_function(self, draft)
+        if at_location(self.reader):
+            draft.location = read_location(self.reader)
         op = self.finish(draft)
         if any(op.get("sym_name") == other.get("sym_name") for other, _ in self.functions):
             raise self.reader.error(f"Function '{op.get('sym_name')}' is defined twice.", start, "Keep one of the two.")
@@ -206,6 +208,8 @@ class Parser:
         found: list[Argument] = []
         reader.expect("(")
         while not reader.accept(")"):
+            if reader.accept("..."):  # a variadic declaration
+                continue
             pos = reader.pos
             name = reader.take(SSA) or ""
             if name:

@@ -96,15 +96,10 @@ class Reader:
         """One level of nesting; too many are an error at `pos`."""
         self.depth += 1
         if self.depth > MAX_NESTING:
-            raise self.error(
-                f"Regions, attributes and types nest more than {MAX_NESTING} levels deep.",
-                pos,
-                remedy="Kernels nest a few levels; check that the file is TTGIR.",
-            )
-        try:
-            yield
-        finally:
-            self.depth -= 1
+            message = f"Regions, attributes and types nest more than {MAX_NESTING} levels deep."
+            raise self.error(message, pos, "Kernels nest a few levels; check that the file is TTGIR.")
+        yield
+        self.depth -= 1
 
     # ---------------------------------------------------------------- tokens
 
@@ -207,6 +202,7 @@ class Reader:
         self.resolving.append(name)
         back = self.pos, self.end, self.newline
         self.jump(target)
-        yield
+        with self.nested(pos):
+            yield
         self.pos, self.end, self.newline = back
         self.resolving.pop()

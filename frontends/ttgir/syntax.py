@@ -7,11 +7,12 @@ operands  roles in printed order: `a` one, `a?` optional, `a*` any number; `[a b
 types     roles whose types are printed, in printed order, `->` where an arrow or `to` stands; `all` one type for every operand;
           `each` one type per operand in definition order; `+` the type of a result.  Roles that are absent have no type.
           Alternatives are separated by `|`
-results   `->`     the types after the arrow           `all`     every result has the first printed type
-          `each`   one result per printed type         `last`    the last printed type
-          `bool`   i1 in the shape of the first type   `pointee` what the first type points to
-          `token`  tokens                              `load`    after the arrow, a token in second place if one is named
-          a type   that type
+results   `->`     the types after the arrow           `->all`   every result has the type after the arrow
+          `each`   one result per printed type         `all`     every result has the first printed type
+          `bool`   i1 in the shape of the first type   `last`    the last printed type
+          `token`  tokens                              `pointee` what the first type points to
+          `i32`, `index`: that type                    `element` the element of the first type
+          `load`   after the arrow, a token in second place if one is named
 words     attributes that bare words, numbers and strings give, in order; `[name` collects the numbers in square brackets
 flags     bare words that are unit attributes
 keywords  attributes that `keyword = value`, `keyword value` or `keyword<value>` give, where the names differ or the value has no `=`

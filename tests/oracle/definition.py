@@ -120,8 +120,10 @@ def issues_in_order(problem: Problem, ii: int, starts: Starts, groups: Groups) -
 
 def held(problem: Problem, d: Dependence) -> int:
     """Cycles for which the user of a value in memory reads on after its start, where the rule says so."""
-    reads_on = problem.op(d.dst).asynchronous and problem.op(d.src).memory and not d.in_place
-    return problem.op(d.dst).cycles if problem.rules.hold and reads_on else 0
+    source, user = problem.op(d.src), problem.op(d.dst)
+    if not problem.rules.hold or not source.memory:
+        return 0
+    return (user.cycles if user.asynchronous and not d.in_place else 0) + (source.latency if source.streaming else 0)
 
 
 def alive(problem: Problem, ii: int, starts: Starts, op: Op) -> list[int]:

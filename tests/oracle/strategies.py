@@ -63,6 +63,7 @@ def _limits(draw: st.DrawFn) -> Limits:
 def _op(draw: st.DrawFn, name: str, limits: Limits, max_cycles: int) -> Op:
     cycles = draw(st.sampled_from((0, *range(1, max_cycles + 1), *range(1, max_cycles + 1))))
     unit = draw(st.sampled_from((None, UNITS[0], *UNITS)))
+    streaming = draw(st.booleans())
     return Op(
         name=name,
         reservations=() if unit is None else draw(_table(unit, cycles, limits.unit_capacity(unit))),
@@ -73,6 +74,8 @@ def _op(draw: st.DrawFn, name: str, limits: Limits, max_cycles: int) -> Op:
         asynchronous=draw(st.booleans()),
         registers=draw(st.sampled_from((0, 0, 1, 2, 3, 5))),
         memory=draw(_footprint()),
+        streaming=streaming,
+        latency=draw(st.sampled_from((0, 3))) if streaming else 0,
         spill=draw(st.sampled_from((0, 0, 1, 2))),
     )
 

@@ -22,13 +22,13 @@ def excluded(problem: Problem, most: int) -> list[int]:
     return list(range(1, min(most + 1, least_ii(lower_bounds(problem)))))
 
 
-@settings(quiet, max_examples=200)
+@settings(quiet, max_examples=120)
 @given(problems(max_ops=3, max_cycles=4))
 def test_bounds_are_necessary(problem: Problem) -> None:
     assert [ii for ii in excluded(problem, 4) if feasible(problem, ii) is not None] == []
 
 
-@settings(quiet, max_examples=80)
+@settings(quiet, max_examples=30)
 @given(problems(max_ops=3))
 def test_contradictions_hold_at_every_interval(problem: Problem) -> None:
     assume(contradictions(problem))
@@ -50,13 +50,13 @@ def hardware(draw: st.DrawFn) -> Problem:
     return replace(problem, ops=ops, rules=rules)
 
 
-@settings(quiet, max_examples=80)
+@settings(quiet, max_examples=60)
 @given(hardware())
 def test_bounds_are_necessary_under_the_hardware_rules(problem: Problem) -> None:
     assert [ii for ii in excluded(problem, 3) if any_schedule(problem, ii)] == []
 
 
-@settings(quiet, max_examples=25)
+@settings(quiet, max_examples=15)
 @given(hardware())
 def test_contradictions_hold_under_the_hardware_rules(problem: Problem) -> None:
     assume(contradictions(problem))

@@ -40,6 +40,32 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem("random", ops, tuple(d for d in found if d.distance or d.src != d.dst), Limits(units))
 
 
+@st.composite
+def twins(draw: st.DrawFn) -> Problem:
+    """A shared op and two copies of one or two others, with the same dependences inside and to the shared op; one may be spoilt."""
+    limits = Limits((("A", draw(st.sampled_from((1, 1, 2)))),))
+    count = draw(st.integers(1, 2))
+    ops = [Op("shared", reservations=draw(_rows()), cycles=draw(st.integers(0, 3)))]
+    for i in range(count):
+        rows, cycles = draw(_rows()), draw(st.integers(0, 3))
+        ops += [Op(f"{side}{i}", reservations=rows, cycles=cycles) for side in "lr"]
+    dependences = []
+    for _ in range(draw(st.integers(1, 3))):
+        u, v = draw(st.sampled_from(["shared", *range(count)])), draw(st.sampled_from(["shared", *range(count)]))
+        delay, distance = draw(st.integers(0, 4)), draw(st.integers(0, 2))
+        for side in "lr":
+            ends = [end if end == "shared" else f"{side}{end}" for end in (u, v)]
+            if distance or ends[0] != ends[1]:
+                dependences.append(Dependence(*ends, delay, distance))
+    if draw(st.booleans()):
+        dependences.append(Dependence("l0", "r0", draw(st.integers(0, 4)), draw(st.integers(0, 1))))
+    return Problem("twins", tuple(ops), tuple(dependences), limits)
+
+
+def _rows() -> st.SearchStrategy[tuple[Reservation, ...]]:
+    return st.integers(0, 3).map(lambda duration: (Reservation("A", 0, duration),) if duration else ())
+
+
 def least_length(problem: Problem, ii: int) -> int | None:
     """Length of a shortest schedule at `ii`, by trying all residues; None when there is none."""
     lengths = (_length(problem, ii, residues) for residues in product(range(ii), repeat=len(problem.ops)) if _fits(problem, ii, residues))
@@ -85,8 +111,8 @@ class CpSatHere:
         return Reply(found["status"], found["starts"], found["length"])
 
 
-@settings(quiet, max_examples=60)
-@given(problems(), st.integers(1, 5))
+@settings(quiet, max_examples=80)
+@given(problems() | twins(), st.integers(1, 5))
 def test_cbc_finds_the_least_length_or_none(problem: Problem, ii: int) -> None:
     answer = shortest(problem, ii, cross_check=False)
     length = least_length(problem, ii)
@@ -94,8 +120,8 @@ def test_cbc_finds_the_least_length_or_none(problem: Problem, ii: int) -> None:
     assert length is None or answer.length_bound <= length
 
 
-@settings(quiet, max_examples=60)
-@given(problems(), st.integers(1, 5))
+@settings(quiet, max_examples=80)
+@given(problems() | twins(), st.integers(1, 5))
 def test_cp_sat_finds_the_least_length_or_none(problem: Problem, ii: int) -> None:
     answer = shortest(problem, ii, solver=CpSatHere())
     length = least_length(problem, ii)

@@ -105,6 +105,7 @@ def test_one_op_of_each_sort() -> None:
             variable_latency=True,
             streaming=True,
             asynchronous=True,
+            latency=628,
             memory=(("smem", 32768),),
         ),
         Op(

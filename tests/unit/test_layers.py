@@ -36,6 +36,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.engines": ("twill.joint", "twill.bounds", "twill.modulo"),
     "twill.objectives": ("twill.joint", "twill.engines", "twill.bounds", "twill.modulo"),
     "twill.search": ("twill.joint", "twill.engines", "twill.bounds", "twill.modulo", "twill.objectives", "twill.verify"),
+    "twill.macro_costs": ("twill.costs",),
+    "twill.subtiling": ("twill.costs", "twill.graph", "twill.bounds", "twill.search"),
     "twill.perf": ("twill.engines.yices_library",),
     "twill.examples": ("twill.files", "twill.frontends"),
     "twill.report": ("twill.verify", "twill.costs"),

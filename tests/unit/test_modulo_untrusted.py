@@ -123,7 +123,7 @@ def test_a_claim_that_nobody_confirms_is_not_made(monkeypatch: pytest.MonkeyPatc
     answer = shortest(three_on_two(), 6, solver=Patient(claim, LATE if claim == "optimal" else {}))
     assert answer.status == left
     assert answer.detail.endswith("Fake 1.0, not confirmed by Fake 1.0 in time")
-    assert answer.length_bound == 3
+    assert answer.length_bound == 5
 
 
 def test_a_solver_that_dies_is_asked_once_more_then_reported() -> None:

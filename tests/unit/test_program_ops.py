@@ -55,12 +55,6 @@ def test_category(name: str, category: Category, pure: bool) -> None:
     assert row.terminator == (category is Category.TERMINATOR)
 
 
-def test_operand_range() -> None:
-    assert OPS["tt.store"].operand_range == (2, 3)
-    assert OPS["tt.descriptor_load"].operand_range == (1, None)
-    assert OPS["arith.constant"].operand_range == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "count", "sizes"),
     [

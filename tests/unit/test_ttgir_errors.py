@@ -106,6 +106,10 @@ WRONG = {
         replaced("tt.return", '"cf.cond_br"(%n)[^a, ^a] <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (i32) -> ()'),
         "13:5: 'cf.cond_br' has 1 operand but its 'operandSegmentSizes' count 2." + CORRECT,
     ),
+    "generic arguments": (
+        '"tt.func"() <{sym_name = "f", function_type = (i32) -> ()}> ({\n^bb0(%a: f32):\n  "tt.return"() : () -> ()\n}) : () -> ()',
+        "1:1: The arguments of 'tt.func' do not have the types of its 'function_type'." + CORRECT,
+    ),
     # types
     "declared type": (
         replaced("extf %t : tensor<64x64xf16", "extf %t : tensor<64x32xf16"),
@@ -198,6 +202,8 @@ def test_message(text: str, message: str) -> None:
         replaced("tt.return", "%y = arith.constant true\n" + "scf.if %y {\n" * 10_000 + "}\n" * 10_000 + "tt.return"),
         "#a = " + "#tt.x<{y = " * 10_000 + "\n" + KERNEL,
         replaced("tt.return", "my.op " + "(" * 10_000),
+        "".join(f"!a{i} = !a{i + 1}\n" for i in range(10_000)) + "!a10000 = i32\n" + replaced("%f: f32", "%f: !a0"),
+        "".join(f'#l{i} = loc("x"(#l{i + 1}))\n' for i in range(10_000)) + "#l10000 = loc(unknown)\n" + KERNEL,
         replaced("tt.return", "tt.return loc(" + 'callsite("x" at ' * 10_000),
     ],
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from twill.frontends.graph_json import problem_from_dict, schedule_from_dict
-from twill.problem import Dependence, Limits, Op, Problem, Reservation
+from twill.problem import Dependence, Limits, Op, Problem, Reservation, Rules
 from twill.schedule import Placement, Schedule
 from twill.verify import Audit, Crossing, GroupUse, MemoryUse, UnitUse, ValueUse, Wait, check
 
@@ -301,9 +303,9 @@ def test_a_value_that_reaches_two_groups_is_moved_once() -> None:
 def test_a_ring_is_as_deep_as_the_most_instances_alive() -> None:
     """8 cycles at II 4 need two slots, not three; one cycle more needs three."""
     subject = problem([{"name": "a"}, {"name": "b"}], [{"src": "a", "dst": "b", "delay": 0}])
-    assert check(subject, place(subject, 4, {"a": 0, "b": 8})).values == (ValueUse("a", 0, 8, 2),)
-    assert check(subject, place(subject, 4, {"a": 0, "b": 9})).values == (ValueUse("a", 0, 9, 3),)
-    assert check(subject, place(subject, 256, {"a": 0, "b": 1024})).values == (ValueUse("a", 0, 1024, 4),)
+    assert check(subject, place(subject, 4, {"a": 0, "b": 8})).values == (ValueUse("a", 0, 8, 2, 2),)
+    assert check(subject, place(subject, 4, {"a": 0, "b": 9})).values == (ValueUse("a", 0, 9, 3, 3),)
+    assert check(subject, place(subject, 256, {"a": 0, "b": 1024})).values == (ValueUse("a", 0, 1024, 4, 4),)
 
 
 def test_a_value_that_is_used_in_the_cycle_of_its_birth_takes_no_room() -> None:
@@ -314,10 +316,21 @@ def test_a_value_that_is_used_in_the_cycle_of_its_birth_takes_no_room() -> None:
     ]
 
 
+def test_a_ring_covers_the_latency_that_a_streaming_load_hides() -> None:
+    """Used in its own cycle, a load is alive for no cycle of the model; its slot is taken from its start until it is used and freed."""
+    load = Op("load", cycles=2, variable_latency=True, streaming=True, asynchronous=True, memory=(("smem", 8),), latency=600)
+    limits = Limits(memories=(("smem", 64),), warps=1)
+    subject = Problem("p", (load, Op("use", cycles=1, issue=1)), (Dependence("load", "use", 0),), limits)
+    starts = (Placement("load", 0, 0), Placement("use", 0, 1))
+    assert check(subject, Schedule(256, 2, starts)).values == (ValueUse("load", 0, 0, 0, 3),)
+    held = replace(subject, rules=Rules(hold=True))
+    assert check(held, Schedule(256, 2, starts)).values == (ValueUse("load", 0, 600, 3, 3),)
+
+
 def test_a_value_lives_until_its_last_user_in_whatever_iteration() -> None:
     edges = [{"src": "a", "dst": "b", "delay": 0}, {"src": "a", "dst": "c", "delay": 0, "distance": 2}]
     subject = problem([{"name": "a"}, {"name": "b"}, {"name": "c"}], edges)
-    assert check(subject, place(subject, 3, {"a": 1, "b": 6, "c": 2})).values == (ValueUse("a", 1, 8, 3),)
+    assert check(subject, place(subject, 3, {"a": 1, "b": 6, "c": 2})).values == (ValueUse("a", 1, 8, 3, 3),)
 
 
 @pytest.mark.parametrize("kind", ["memory", "token"])

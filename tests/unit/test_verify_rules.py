@@ -73,16 +73,16 @@ def held(*, hold: bool = True, asynchronous: bool = True, in_place: bool = False
 
 
 def test_an_asynchronous_op_reads_its_operands_in_memory_until_it_completes() -> None:
-    assert held() == ValueUse("load", 0, 9, 3)
+    assert held() == ValueUse("load", 0, 9, 3, 3)
 
 
 @pytest.mark.parametrize("switch", ["hold", "asynchronous", "in_memory"])
 def test_without_any_one_condition_operands_are_free_at_the_start_of_the_user(switch: str) -> None:
-    assert held(**{switch: False}) == ValueUse("load", 0, 5, 2)
+    assert held(**{switch: False}) == ValueUse("load", 0, 5, 2, 2)
 
 
 def test_what_works_in_place_does_not_hold_what_it_replaces() -> None:
-    assert held(in_place=True) == ValueUse("load", 0, 5, 2)
+    assert held(in_place=True) == ValueUse("load", 0, 5, 2, 2)
 
 
 # --- rings -------------------------------------------------------------------------------------------------------------------------

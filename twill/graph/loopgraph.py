@@ -72,6 +72,7 @@ class LoopGraph:
     control   numbers of the ops of the body that are part of no node: the yield, counters and flags, fences
     symmetry  sub-tiles that may change places: names of the nodes of each, in the same order.  Exchanging two of them maps the graph
               onto itself.  Empty when the body is whole, or when its sub-tiles differ
+    chains    runs of nodes that are one op to the scheduler, in order (`twill.graph.slices`)
     """
 
     program: TileProgram
@@ -82,3 +83,4 @@ class LoopGraph:
     resident: tuple[tuple[str, int], ...] = ()
     control: tuple[int, ...] = ()
     symmetry: tuple[tuple[str, ...], ...] = ()
+    chains: tuple[tuple[str, ...], ...] = ()

@@ -45,12 +45,12 @@ def assemble(question: Question) -> tuple[Formula, Space]:
     """The formula of a question, and the variables by which `decode` reads a model of it."""
     problem, options = _as_read(question), question.options
     names = (*(op.name for op in problem.ops), "(origin)")
-    build = Builder(question.ii, stage_limit(problem, question.ii, question.length), names, anchor=_anchor(problem))
+    build = Builder(question.ii, _stages(question), names, anchor=_anchor(problem))
     space = Space(problem, options, build, {name: i for i, name in enumerate(names[:-1])})
     if options.groups:
         add_groups(space)
     add_capacity(space)
-    add_dependences(space)
+    add_dependences(space, within=_copies(question) if options.literal else None)
     if options.blocking and options.groups:
         add_concurrency(space)
         if problem.rules.in_order:
@@ -67,13 +67,22 @@ def assemble(question: Question) -> tuple[Formula, Space]:
 
 
 def _as_read(question: Question) -> Problem:
-    """The problem as the reading takes it: the published one drops dependences that reach past its copies and waits out whole spans."""
+    """The problem as the reading takes it: in the published one a waiting op waits out whole spans."""
     problem = question.problem
-    if not question.options.literal or question.length is None:
-        return problem
-    copies = -(-question.length // question.ii)
-    kept = tuple(d for d in problem.dependences if d.distance < copies)
-    return replace(problem, dependences=kept, rules=replace(problem.rules, window="cycles"))
+    return replace(problem, rules=replace(problem.rules, window="cycles")) if question.options.literal else problem
+
+
+def _copies(question: Question) -> int:
+    """Copies of the published straight-line program."""
+    assert question.length is not None, "the published system is about one length"
+    return -(-question.length // question.ii)
+
+
+def _stages(question: Question) -> int:
+    """The largest stage.  Lemma 3 is about the steady state; the published system is left every stage that its length has room for."""
+    if question.options.literal:
+        return _copies(question)
+    return stage_limit(question.problem, question.ii, question.length)
 
 
 def _add_steady_state(space: Space, question: Question) -> None:
@@ -85,10 +94,7 @@ def _add_steady_state(space: Space, question: Question) -> None:
 
 
 def _add_straight_line(space: Space, question: Question) -> None:
-    assert question.length is not None, "the published system is about one length"
-    # A dropped dependence still makes its value live to the end of the last copy (E0).
-    carried = {d.src for d in question.problem.dependences if d.distance > 0}
-    program = StraightLine(space, -(-question.length // question.ii), sorted(carried))
+    program = StraightLine(space, _copies(question))
     if question.options.memory:
         program.add_memory()
     if question.options.registers and question.options.groups:

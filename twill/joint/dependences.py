@@ -13,36 +13,45 @@ from twill.joint.space import Space
 from twill.problem import Dependence
 
 
-def add_dependences(space: Space) -> None:
-    """Add families D and S' for every dependence, and their longest-path consequences when the options ask for them."""
+def add_dependences(space: Space, *, within: int | None = None) -> None:
+    """Add families D and S' for every dependence, and their longest-path consequences when the options ask for them.
+
+    within  copies of a straight-line program: a dependence that reaches past them binds nobody there
+    """
+    kept = [d for d in space.problem.dependences if within is None or d.distance < within]
     for dep in space.problem.dependences:
-        _add(space, dep)
+        if within is None or dep.distance < within:
+            _delay(space, dep)
+        _stay(space, dep)
     if space.options.closure:
-        _add_closure(space)
+        _add_closure(space, kept)
 
 
-def _add(space: Space, dep: Dependence) -> None:
+def _delay(space: Space, dep: Dependence) -> None:
     u, v = space.ends(dep)
     source = space.ops[u]
     space.build.precede(u, v, certain_delay(space, dep), dep.distance)
-    if not space.options.groups or u == v:
+    if not space.options.groups or u == v or not space.problem.rules.cross_warp:
         return
     together = space.same(u, v)
-    if not space.problem.rules.cross_warp:
-        if source.registers > 0:
-            space.build.require(together)
-        return
     if source.spill > 0 and together not in (FALSE, -FALSE):
         space.build.precede(u, v, dep.delay + source.spill, dep.distance, unless=together)
 
 
+def _stay(space: Space, dep: Dependence) -> None:
+    u, v = space.ends(dep)
+    if space.options.groups and u != v and not space.problem.rules.cross_warp and space.ops[u].registers > 0:
+        space.build.require(space.same(u, v))
+
+
 def certain_delay(space: Space, dep: Dependence) -> int:
     """Delay that holds in every grouping: the spill is certain when the ends can never share a group."""
-    crossing = space.problem.rules.cross_warp and space.problem.forced_crossing(dep)
-    return dep.delay + (space.problem.op(dep.src).spill if crossing else 0)
+    u, v = space.ends(dep)
+    crossing = space.problem.rules.cross_warp and space.same(u, v) == FALSE
+    return dep.delay + (space.ops[u].spill if crossing else 0)
 
 
-def _add_closure(space: Space) -> None:
-    arcs = [(*space.ends(d), certain_delay(space, d) - d.distance * space.ii) for d in space.problem.dependences]
+def _add_closure(space: Space, dependences: list[Dependence]) -> None:
+    arcs = [(*space.ends(d), certain_delay(space, d) - d.distance * space.ii) for d in dependences]
     for u, v, gap in longest_paths(len(space.ops), arcs):
         space.build.precede(u, v, gap, 0)

@@ -9,7 +9,7 @@ Counts rise only at births, or at time 0 because of the quirk, so there is one s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.space import Space
@@ -18,11 +18,12 @@ Event = tuple[int, int] | None  # (op, copy) that starts, or None for time 0
 
 
 class StraightLine:
-    """Liveness literals of one space whose formula has a fixed length; `carried` are the ops that some dependence carries (E0)."""
+    """Liveness literals of one space whose formula has a fixed length."""
 
-    def __init__(self, space: Space, copies: int, carried: Iterable[str]) -> None:
+    def __init__(self, space: Space, copies: int) -> None:
         self.space, self.copies = space, copies
-        self.carried = {space.number[name] for name in carried}
+        # E0: also a dependence that reaches past the last copy makes its value live to the end.
+        self.carried = {space.number[d.src] for d in space.problem.dependences if d.distance > 0}
         self.uses: dict[int, set[tuple[int, int]]] = {}
         for d in space.problem.dependences:
             self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))

@@ -8,19 +8,24 @@ from twill.bounds.recurrence import plain_weights
 from twill.modulo.circle import circles, peaks, separations
 from twill.modulo.linear import linear_model
 from twill.modulo.question import Question
+from twill.modulo.symmetry import interchangeable
 from twill.modulo.windows import Windows
 from twill.problem import Problem
 
 
 class Stage:
-    """`problem` at interval `ii`, which satisfies every recurrence and overloads no unit."""
+    """`problem` at interval `ii`, which satisfies every recurrence and overloads no unit.
+
+    Of schedules that differ in the names of interchangeable ops only one is kept, so what it shows holds for lengths, not for every op.
+    """
 
     def __init__(self, problem: Problem, ii: int) -> None:
         self.problem, self.ii = problem, ii
         units = circles(problem, ii)
         self._pairs = [pair for circle in units for pair in separations(circle, ii)]
         self._peaks = [peak for circle in units for peak in peaks(circle)]
-        self._arcs = _strongest(plain_weights(problem, ii))
+        first, *others = interchangeable(problem) or (0,)
+        self._arcs = _strongest((*plain_weights(problem, ii), *((first, other, 0) for other in others)))
         self._windows = Windows(problem, ii, self._arcs, self._pairs)
         self.complete = _complete_horizon(problem, ii)
 

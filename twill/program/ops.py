@@ -98,13 +98,6 @@ class Semantics:
         """Whether the op ends a block."""
         return self.category is Category.TERMINATOR
 
-    @property
-    def operand_range(self) -> tuple[int, int | None]:
-        """Least and greatest number of operands (None: no limit)."""
-        least = sum(role.arity is Arity.ONE for role in self.operands)
-        unlimited = any(role.arity is Arity.ANY for role in self.operands)
-        return least, None if unlimited else len(self.operands)
-
 
 def semantics(name: str) -> Semantics | None:
     """Meaning of op `name`, or None when twill does not know it."""

@@ -132,15 +132,14 @@ def crossings(problem: Problem, schedule: Schedule, audit: Audit) -> list[Render
 def buffers(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:
     """Values in memory: depth of the ring and bytes, against the capacity.
 
-    A ring has as many slots as instances are alive at once, and at least one: a value that is read in the cycle in which it is
-    issued (a load that runs ahead) is alive for no cycle of the model, but needs its place.
+    A ring has as many slots as instances overlap, the hidden latency of loads that run ahead included.
     """
     key = keys(problem, schedule)
     table = columns("", "value", "memory", "depth>", "each>", "ring>", "", indent=4)
     rings: dict[str, int] = {}
     for value in audit.values:
         for memory, amount in problem.op(value.op).memory:
-            depth = max(1, value.instances)
+            depth = value.slots
             rings[memory] = rings.get(memory, 0) + depth * amount
             row(table, key[value.op], value.op, memory, str(depth), str(amount), str(depth * amount), _measure(memory))
     if not rings:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -158,7 +159,7 @@ def _descriptor(parameter: Parameter, type_: Descriptor, argument: Argument, mem
         raise Fault(f"is a tensor descriptor and takes a numpy array or a TensorMap, not {_kind(argument)}")
     array, dtype = tensor.array, dtype_of(type_.element)
     shape = array.shape if tensor.shape is None else tensor.shape
-    strides = tuple(s // array.itemsize for s in array.strides) if tensor.strides is None else tensor.strides
+    strides = _dense(array.shape) if tensor.strides is None else tensor.strides
     if array.dtype != dtype:
         raise Fault(f"describes a tensor of {type_.element} and takes an array of {dtype}, not of {array.dtype}")
     if len(shape) != len(type_.shape) or len(strides) != len(shape):
@@ -168,6 +169,10 @@ def _descriptor(parameter: Parameter, type_: Descriptor, argument: Argument, mem
     if len(parameter.values) == 1:
         return [made]
     return [made, *(np.array(size, np.int32) for size in shape), *(np.array(stride, np.int64) for stride in strides)]
+
+
+def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
 def _scalar(parameter: Parameter, type_: Scalar, argument: Argument) -> Array:

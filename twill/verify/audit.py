@@ -85,13 +85,16 @@ class MemoryUse:
 class ValueUse:
     """Life of an op's result: from its start to its last use, both in cycles of iteration 0.
 
-    instances  the most that are alive at once: the depth of its ring of buffers
+    instances  the most that are alive at once
+    slots      depth of a ring of buffers for it: as many slots as instances overlap when the latency of a streaming op, which its
+               dependences hide, is counted as well (formulation 4.7); at least 1
     """
 
     op: str
     birth: int
     last_use: int
     instances: int
+    slots: int = 1
 
 
 @dataclass(frozen=True)

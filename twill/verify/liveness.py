@@ -10,7 +10,10 @@ def value_uses(steady: Steady) -> tuple[ValueUse, ...]:
     """Life of every value that has a user."""
     found = []
     for life in steady.lives(lambda op: 1, steady.problem.ops):
-        found.append(ValueUse(life.op, life.begin, life.end, peak(overlay([life], steady.ii)).load))
+        op = steady.ops[life.op]
+        hidden = op.latency if op.streaming and not steady.problem.rules.hold else 0
+        slots = max(1, -(-(life.end - life.begin + hidden) // steady.ii))
+        found.append(ValueUse(life.op, life.begin, life.end, peak(overlay([life], steady.ii)).load, slots))
     return tuple(found)
 
 

@@ -144,8 +144,11 @@ class Steady:
     def _hold(self, dep: Dependence) -> int:
         """Cycles from the user's start to when it lets go of the value: none, except for the rule `hold` (A26).
 
-        Under that rule an asynchronous op reads its operands in memory until it completes, unless it works in place.
+        Under that rule an asynchronous op reads its operands in memory until it completes, unless it works in place; and a value
+        that is loaded ahead has its buffer for the latency of the load as well.
         """
-        user = self.ops[dep.dst]
-        reads_on = user.asynchronous and bool(self.ops[dep.src].memory) and not dep.in_place
-        return user.cycles if self.problem.rules.hold and reads_on else 0
+        source, user = self.ops[dep.src], self.ops[dep.dst]
+        if not (self.problem.rules.hold and source.memory):
+            return 0
+        ahead = source.latency if source.streaming else 0
+        return ahead + user.cycles if user.asynchronous and not dep.in_place else ahead

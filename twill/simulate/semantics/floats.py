@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from twill.simulate.elements import Array, smallest_normal
+from twill.simulate.elements import Array
 from twill.simulate.rounding import multiply_add, rounded, widen
 from twill.simulate.semantics.call import Call, Handler
 
@@ -68,13 +68,6 @@ def _round_half_away(x: Array) -> Array:
     return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))
 
 
-def _normal(call: Call) -> Array:
-    """Whether the number is normal in its own format."""
-    (x,) = call.arrays
-    wide = widen(x)
-    return np.asarray(np.isfinite(wide) & (np.abs(wide) >= smallest_normal(x.dtype)))
-
-
 def _clamp(call: Call) -> Array:
     """Into [min, max]; a NaN stays a NaN with `propagateNan = all`, else it becomes `min`."""
     x, low, high = map(widen, call.arrays)
@@ -118,7 +111,6 @@ HANDLERS: dict[str, Handler] = {
     "math.isnan": _test(np.isnan),
     "math.isinf": _test(np.isinf),
     "math.isfinite": _test(np.isfinite),
-    "math.isnormal": _normal,
     "math.copysign": _op(np.copysign),
     "math.fma": _fused,
     "tt.clampf": _clamp,

@@ -1,0 +1,231 @@
+"""The published search to the letter: Algorithm 1 over the published straight-line system (formulation 4.1 to 4.3).
+
+    for I = 1, 2, 3, ...
+        M = shortest modulo schedule at I;  none: next I
+        for L = LEN(M), LEN(M) + 1, ... while ceil(L / I) = ceil(LEN(M) / I):
+            a solution of the published system at (I, L): return it
+
+For comparison with the paper only.  The answers differ from those of `twill.search`: the window of L can miss the optimum, and the
+finite program of C copies forgets what lies beyond its ends (4.5, A8 to A11, A15).
+
+The verdicts are those of the algorithm; the questions are fewer.  Within a window feasibility is monotone in L (Lemma 1; L limits only
+when the last op may end), so its end is asked first, and where that has a solution the shortest L is found by bisection.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from twill.bounds import contradictions, impossible_cycle, least_ii, lower_bounds
+from twill.engines.answers import Engine
+from twill.engines.registry import make
+from twill.joint.assemble import Question, assemble, decode
+from twill.joint.space import Options as Families
+from twill.modulo import ModuloAnswer, shortest, smallest_ii
+from twill.problem import Problem
+from twill.schedule import Bound, Certificate, Claim, Probe, Refutation, Result, Schedule
+from twill.search import Options
+
+READING = "published"
+
+
+def as_published(problem: Problem, *, mixed: bool = True) -> Problem:
+    """`problem` under the switches of the published reading: none of the hardware rules, whole spans as concurrency windows (A15).
+
+    mixed  False: ops that need different numbers of warps are never in one group (A13, equality of warp sets)
+    """
+    rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False, mixed=mixed)
+    return replace(problem, rules=rules, limits=replace(problem.limits, registers_per_sm=None))
+
+
+def schedule(
+    problem: Problem,
+    options: Options = Options(),
+    progress: Callable[[str], None] | None = None,
+    *,
+    mixed: bool = True,
+    from_one: bool = False,
+) -> Result:
+    """The first schedule that Algorithm 1 finds for `problem`, with every point that it visits.
+
+    options   `objectives` is not applied: the algorithm stops at its first solution
+    mixed     as in `as_published`
+    from_one  let I ascend from 1, as published, and not from the bounds of stage 1; the answer is the same
+
+    Status "optimal": the algorithm's answer.  "infeasible": proved that it never ends; "unknown": stopped before.  The certificate's
+    reading is "published" and `checked` False: the independent check (`twill.verify.published`) is the caller's business.  A schedule
+    may be shorter than the L of its claim, which is at least LEN(M).  Raises SolverError when an engine dies or lies.
+    """
+    return Search(as_published(problem, mixed=mixed), options, progress or (lambda _: None), from_one=from_one).run()
+
+
+class _StoppedError(Exception):
+    """Time, memory or patience is over."""
+
+
+class Search:
+    """One run of Algorithm 1.  `engine` may be given for tests; else it is made from the options."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: Options,
+        progress: Callable[[str], None],
+        *,
+        from_one: bool = False,
+        engine: Engine | None = None,
+    ) -> None:
+        self.problem, self.options, self.progress, self.from_one = problem, options, progress, from_one
+        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb)
+        self.deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
+        self.bounds: tuple[Bound, ...] = ()
+        self.modulo: tuple[int, int] | None = None
+        self.refuted: list[Refutation] = []
+        self.probes: list[Probe] = []
+        self.engines: list[str] = []
+        self.lowest = 1
+
+    def run(self) -> Result:
+        """Search until done or stopped."""
+        if not self.problem.ops:
+            return Result(Schedule(1, 0, ()), self._certificate("optimal", "the loop body has no ops to schedule"))
+        try:
+            return self._run()
+        except (KeyboardInterrupt, _StoppedError) as stop:
+            why = str(stop) if isinstance(stop, _StoppedError) else "interrupted"
+            return Result(None, self._certificate("unknown", why, (Claim("ii", None, self.lowest, False, why),)))
+        finally:
+            self.engine.close()
+
+    def _run(self) -> Result:
+        if impossible_cycle(self.problem) is not None:
+            return Result(None, self._certificate("infeasible", contradictions(self.problem)[0]))
+        # Spills, areas and warp time bind in the steady state; here stage 1 must succeed first, which knows only these two.
+        self.bounds = tuple(b for b in lower_bounds(self.problem) if b.kind in ("resource", "recurrence"))
+        self.lowest = 1 if self.from_one else least_ii(self.bounds)
+        modulo = smallest_ii(self.problem, self.lowest, upper=self.options.max_ii, time_limit=self._left())
+        if modulo.status == "infeasible":
+            return Result(None, self._certificate("infeasible", modulo.detail))
+        for ii in modulo.excluded:
+            self._refute(ii, None, "stage 1", f"no modulo schedule at II = {ii}")
+        last = forever(self.problem)
+        while True:
+            found = self._window(modulo)
+            if found is not None:
+                return found
+            if modulo.ii == last:
+                reason = f"no solution up to II = {last}, from where on a larger interval changes nothing"
+                return Result(None, self._certificate("infeasible", reason))
+            modulo = self._next(modulo)
+
+    def _next(self, modulo: ModuloAnswer) -> ModuloAnswer:
+        """Stage 1 at the following intervals until one has a schedule."""
+        assert modulo.ii is not None
+        ii = modulo.ii
+        while True:
+            ii += 1
+            self.lowest = ii
+            if self.options.max_ii is not None and ii > self.options.max_ii:
+                raise _StoppedError(f"no solution up to the limit II = {self.options.max_ii}")
+            modulo = shortest(self.problem, ii, time_limit=self._left())
+            if modulo.status != "infeasible":
+                return modulo
+            self._refute(ii, None, "stage 1", f"no modulo schedule at II = {ii}")
+
+    def _window(self, modulo: ModuloAnswer) -> Result | None:
+        """The algorithm's answer if it lies at this interval; None when no length of the window has a solution."""
+        ii, first = modulo.ii, modulo.length
+        if ii is None or first is None or modulo.status != "optimal":
+            raise _StoppedError(modulo.detail or "stage 1 gave no shortest modulo schedule")
+        self.modulo = (ii, first)
+        self._used(modulo.engine)
+        last = -(-first // ii) * ii
+        found = self._ask(ii, last)
+        if found is None:
+            self._probe(ii, range(first, last), "unsat", "implied")
+            self._probe(ii, range(last, last + 1), "unsat", "asked")
+            self._refute(ii, last, self.engine.name, f"no solution of at most {last} cycles at II = {ii} ({self.engine.version})")
+            return None
+        return self._shortest(ii, first, last, found)
+
+    def _shortest(self, ii: int, first: int, last: int, found: Schedule) -> Result:
+        """The smallest L of [first, last] with a solution; `found` is one for `last`."""
+        low, high, target = first, max(first, found.length), first
+        asked = {last}
+        while low < high:
+            better = self._ask(ii, target)
+            asked.add(target)
+            if better is None:
+                self._refute(ii, target, self.engine.name, f"no solution of at most {target} cycles at II = {ii} ({self.engine.version})")
+                low = target + 1
+            else:
+                found, high = better, max(first, better.length)
+            target = (low + high) // 2
+        for length in range(first, high + 1):
+            self._probe(ii, range(length, length + 1), "sat" if length == high else "unsat", "asked" if length in asked else "implied")
+        evidence = f"the first II whose window [{first}, {last}] of lengths holds a solution ({self.engine.version})"
+        claims = (
+            Claim("ii", ii, ii, True, evidence),
+            Claim("length", high, high, True, "the shortest modulo schedule" if high == first else f"nothing shorter from {first} on"),
+        )
+        return Result(found, self._certificate("optimal", claims=claims))
+
+    def _ask(self, ii: int, length: int) -> Schedule | None:
+        """A solution of the published system at (ii, length), or None when there is none; stops the search on "unknown"."""
+        formula, space = assemble(Question(self.problem, ii, length, options=Families(literal=True)))
+        answer = self.engine.decide(formula, self._left())
+        self._used(self.engine.version)
+        self.progress(f"II = {ii}, length {length}: {answer.status}")
+        if answer.status == "unsat":
+            return None
+        if answer.status != "sat" or answer.model is None:
+            raise _StoppedError(answer.detail or f"{answer.engine} gave no verdict")
+        return decode(space, answer.model)
+
+    def _left(self) -> float | None:
+        if self.deadline is None:
+            return None
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise _StoppedError(f"the time limit of {self.options.time_limit:g} s is over")
+        return left
+
+    def _used(self, engine: str) -> None:
+        if engine not in self.engines:
+            self.engines.append(engine)
+
+    def _probe(self, ii: int, lengths: range, verdict: str, how: str) -> None:
+        self.probes += [Probe(ii, length, verdict, how) for length in lengths]
+
+    def _refute(self, ii: int, length: int | None, through: str, detail: str) -> None:
+        self.refuted.append(Refutation(ii, length, through, detail))
+        self.progress(detail)
+
+    def _certificate(self, status: str, reason: str = "", claims: tuple[Claim, ...] = ()) -> Certificate:
+        return Certificate(
+            status,
+            self.bounds,
+            self.modulo,
+            claims,
+            tuple(self.refuted),
+            tuple(self.engines),
+            reason=reason,
+            reading=READING,
+            probes=tuple(self.probes),
+        )
+
+
+def forever(problem: Problem) -> int:
+    """An interval I* such that Algorithm 1 finds nothing above it that it does not find at it.
+
+    At I* and above, one op after the other is a modulo schedule of at most I* cycles, so C = 1 and the window is [LEN(M), I].  With one
+    copy the system does not depend on I, and a solution longer than I* = |V| * g, g the largest delay with spill, span or reservation,
+    has a gap of more than g cycles between consecutive starts.  Closing it by one cycle keeps every order, every distance that a
+    constraint asks for, and every value live that was live: so there is a solution of I* cycles as well.
+    """
+    ops = problem.by_name
+    delays = [dep.delay + ops[dep.src].spill for dep in problem.dependences]
+    spans = [op.cycles for op in problem.ops] + [row.offset + row.duration for op in problem.ops for row in op.reservations]
+    return len(problem.ops) * max(1, *delays, *spans)

@@ -1,0 +1,99 @@
+"""Interchangeable ops: identical sub-tiles may swap their names (formulation 5.1, item 2).
+
+An automorphism maps ops to ops with equal tables and cycles and dependences to dependences with equal delay and distance; it turns a
+schedule of stage 1 into another of the same length.  So of all ops that automorphisms map one op to, that op may be taken to start first.
+
+Colour refinement guesses the map, an exact comparison of all dependences accepts it; a guess that fails only costs strength.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from twill.problem import Problem
+
+_PARTNERS = 8  # as many sub-tiles as loops have, and more; looking for more among hundreds of equal ops would take long
+_Links = list[list[tuple[bool, int, int, int]]]  # per node: (outgoing, delay, distance, other node)
+
+
+def interchangeable(problem: Problem) -> tuple[int, ...]:
+    """Op numbers of which the first may be taken to start no later than the others; () when no symmetry was found.
+
+    Of the ops that have a partner, the first one is one that occupies its units longest.
+    """
+    links = _links(problem)
+    plain = _refine([(op.reservations, op.cycles) for op in problem.ops], links)
+    sizes = Counter(plain)
+    demand = [sum(row.duration * row.amount for row in op.reservations) for op in problem.ops]
+    ordered = sorted((v for v, colour in enumerate(plain) if sizes[colour] > 1 and demand[v]), key=lambda v: (-demand[v], v))
+    tried = set()
+    for first in ordered:
+        if plain[first] in tried:
+            continue
+        tried.add(plain[first])
+        others = [v for v, colour in enumerate(plain) if colour == plain[first] and v != first]
+        partners = [v for v in others[:_PARTNERS] if _automorphism(problem, links, first, v)]
+        if partners:
+            return (first, *partners)
+    return ()
+
+
+def _automorphism(problem: Problem, links: _Links, source: int, target: int) -> bool:
+    """Whether an automorphism that maps op `source` to `target` is found.
+
+    Two copies of the graph are coloured together, source and target marked in theirs; while a colour is ambiguous, its first ops in
+    both copies are marked, too.
+    """
+    count = len(problem.ops)
+    double = links + [[(out, delay, distance, other + count) for out, delay, distance, other in row] for row in links]
+    looks = [(op.reservations, op.cycles) for op in problem.ops] * 2
+    marks = {source: 1, target + count: 1}
+    while True:
+        colours = _refine([(look, marks.get(v, 0)) for v, look in enumerate(looks)], double)
+        left, right = colours[:count], colours[count:]
+        if Counter(left) != Counter(right):
+            return False
+        ambiguous = [v for v, colour in enumerate(left) if left.count(colour) > 1]
+        if not ambiguous:
+            return _preserved(problem, [right.index(colour) for colour in left])
+        marks[ambiguous[0]] = marks[right.index(left[ambiguous[0]]) + count] = len(marks)
+
+
+def _preserved(problem: Problem, image: Sequence[int]) -> bool:
+    """Whether `image`, op number to op number, keeps tables, cycles and the multiset of dependences."""
+    ops = problem.ops
+    if any((op.reservations, op.cycles) != (ops[image[v]].reservations, ops[image[v]].cycles) for v, op in enumerate(ops)):
+        return False
+    name = {op.name: ops[image[v]].name for v, op in enumerate(ops)}
+    before = Counter((d.src, d.dst, d.delay, d.distance) for d in problem.dependences)
+    return before == Counter((name[d.src], name[d.dst], d.delay, d.distance) for d in problem.dependences)
+
+
+def _links(problem: Problem) -> _Links:
+    number = {op.name: v for v, op in enumerate(problem.ops)}
+    links: _Links = [[] for _ in problem.ops]
+    for d in problem.dependences:
+        links[number[d.src]].append((True, d.delay, d.distance, number[d.dst]))
+        links[number[d.dst]].append((False, d.delay, d.distance, number[d.src]))
+    return links
+
+
+def _refine(start: Sequence[Hashable], links: _Links) -> list[int]:
+    """Colours, as small numbers, that tell apart nodes as far as their neighbourhoods do."""
+    colours = _numbered(start)
+    while True:
+        seen = [
+            (colours[v], tuple(sorted((out, delay, distance, colours[other]) for out, delay, distance, other in row)))
+            for v, row in enumerate(links)
+        ]
+        finer = _numbered(seen)
+        if len(set(finer)) == len(set(colours)):
+            return finer
+        colours = finer
+
+
+def _numbered(keys: Sequence[Hashable]) -> list[int]:
+    """Each key by the order of its first appearance."""
+    order: dict[Hashable, int] = {}
+    return [order.setdefault(key, len(order)) for key in keys]
