@@ -5,7 +5,7 @@ The public face.  Readers, solvers and the checker are imported when they are fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from twill.machine import Machine
     from twill.program.program import TileProgram
     from twill.search import Options
-    from twill.verify import Audit
+    from twill.verify import Audit, Violation
 
-__all__ = ["TwillError", "check", "load_machine", "load_problem", "load_program", "schedule", "version"]
+__all__ = ["TwillError", "check", "load_machine", "load_problem", "load_program", "schedule", "schedule_published", "version"]
 
 # In a source checkout the readers, writers and machines lie beside this folder; in an installed package, inside it.
 if not (Path(__file__).parent / "frontends").is_dir():
@@ -91,9 +91,33 @@ def schedule(problem: Problem, options: Options | None = None, progress: Callabl
     from twill import search
 
     result = search.schedule(problem, options or search.Options(), progress)
+    return result if result.schedule is None else _checked(result, check(problem, result.schedule).violations)
+
+
+def schedule_published(
+    problem: Problem,
+    options: Options | None = None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    mixed: bool = True,
+    from_one: bool = False,
+) -> Result:
+    """What the published search finds under the published constraints, for comparison; see `twill.literal.schedule`.
+
+    A schedule in the result has passed an independent check of the published system.  It need not be one of the steady state: `check`
+    says what is missing.  Raises as `schedule` does.
+    """
+    from twill import literal, search
+    from twill.verify.published import asked_length, check_published
+
+    result = literal.schedule(problem, options or search.Options(), progress, mixed=mixed, from_one=from_one)
     if result.schedule is None:
         return result
-    violations = check(problem, result.schedule).violations
+    read = literal.as_published(problem, mixed=mixed)
+    return _checked(result, check_published(read, result.schedule, asked_length(result.schedule, result.certificate)))
+
+
+def _checked(result: Result, violations: Sequence[Violation]) -> Result:
     if violations:
         more = f" ({len(violations) - 1} more)" if len(violations) > 1 else ""
         raise VerificationFailed(

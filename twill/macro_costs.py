@@ -122,7 +122,9 @@ def _run(problem: Problem, chain: tuple[str, ...], name: str) -> Run:
 
 
 def _macro(problem: Problem, run: Run) -> Op:
-    reservations = [replace(row, offset=row.offset + offset) for op, offset in zip(run.ops, run.offsets, strict=True) for row in op.reservations]
+    reservations = [
+        replace(row, offset=row.offset + offset) for op, offset in zip(run.ops, run.offsets, strict=True) for row in op.reservations
+    ]
     return Op(
         name=run.name,
         kind="slices",

@@ -129,7 +129,7 @@ def best(
     machine: Machine,
     wanted: Request = AUTO,
     *,
-    options: Options = Options(),
+    options: Options | None = None,
     price: Callable[[LoopGraph, Machine], Problem] = costs.price,
     solve: Solver = search,
     progress: Callable[[str], None] = lambda _: None,
@@ -153,7 +153,7 @@ def best(
             continue
         if len(candidates) > 1:
             progress(_called(candidate.parts))
-        result = solve(candidate.problem, options, progress)
+        result = solve(candidate.problem, options or Options(), progress)
         rows[candidate.parts] = _row(candidate, result)
         found.append((candidate, result))
     chosen, result = min(found, key=_rank)

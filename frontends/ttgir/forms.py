@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from twill.frontends.ttgir.attributes import read_attribute, read_dictionary
 from twill.frontends.ttgir.checks import counted
 from twill.frontends.ttgir.draft import SSA, Argument
+from twill.frontends.ttgir.numbers import read_typed_number
 from twill.frontends.ttgir.types import read_type, read_type_list
 from twill.program.ops import SEGMENTS
 from twill.program.program import Region
@@ -27,7 +28,7 @@ _CALLING = re.compile(r"(?!attributes\b)[a-z_]\w*(?![\w$.])")
 _LABEL = re.compile(r"\^[\w$.\-]+")
 _PARTITION = re.compile(r"partition\d+")
 _INTEGER = re.compile(r"\d{1,9}")
-_TYPE_SUFFIX = re.compile(r".*?:\s*", re.DOTALL)
+_NUMBER_START = re.compile(r"-?\d")
 
 
 def read_attributes(reader: Reader, draft: Draft) -> None:
@@ -95,32 +96,22 @@ def _read_function_results(reader: Reader) -> tuple[tuple[Type, ...], list[dict[
 
 
 def read_constant(parser: Parser, draft: Draft) -> None:
-    """`arith.constant {attributes} value : type`."""
+    """`arith.constant {attributes} value : type`; of a boolean the type is left out."""
     reader = parser.reader
     if reader.at("{"):
         read_attributes(reader, draft)
     start = reader.pos
-    value = read_attribute(reader)
-    draft.attributes["value"] = value
-    if isinstance(value, bool):
-        draft.results = [Scalar("i1", 1)]
-    elif isinstance(value, Dense):
-        draft.results = [value.type]
+    if not _NUMBER_START.match(reader.text, start):
+        value = read_attribute(reader)
+        if not isinstance(value, bool | Dense):
+            raise reader.error("The constant is neither a number nor a tensor of numbers.", start)
+        draft.results = [Scalar("i1", 1) if isinstance(value, bool) else value.type]
     else:
-        draft.results = [_type_of_number(reader, start)]
-
-
-def _type_of_number(reader: Reader, start: int) -> Type:
-    """The type after the value that was read from `start` on."""
-    stop = reader.end
-    colon = reader.text.find(":", start, stop)
-    if colon < 0:
-        raise reader.error("The constant has no type.", start)
-    back = reader.pos, reader.end, reader.newline
-    reader.jump(colon + 1)
-    found = read_type(reader)
-    reader.pos, reader.end, reader.newline = back
-    return found
+        value, declared = read_typed_number(reader)
+        if declared is None:
+            raise reader.error("The constant has no type.", start)
+        draft.results = [declared]
+    draft.attributes["value"] = value
 
 
 def read_for(parser: Parser, draft: Draft) -> None:

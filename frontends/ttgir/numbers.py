@@ -18,8 +18,6 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{2})|(.))")
 _PLAIN_ESCAPES = {"n": "\n", "t": "\t"}
 
-F64 = Scalar("f64", 64)
-
 
 def read_string(reader: Reader) -> str:
     """A quoted string, escapes resolved."""
@@ -29,12 +27,17 @@ def read_string(reader: Reader) -> str:
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _PLAIN_ESCAPES.get(m[2], m[2]), quoted[1:-1])
 
 
-def read_number(reader: Reader) -> int | float:
-    """A number with an optional `: type`."""
+def read_typed_number(reader: Reader) -> tuple[int | float, Type | None]:
+    """A number with an optional `: type`, and the type."""
     pos = reader.pos
     text = reader.need(NUMBER, "a number")
     declared = read_type(reader) if reader.accept(":") else None
-    return number(reader, text, declared, pos)
+    return number(reader, text, declared, pos), declared
+
+
+def read_number(reader: Reader) -> int | float:
+    """The value of a number with an optional `: type`."""
+    return read_typed_number(reader)[0]
 
 
 def number(reader: Reader, text: str, declared: Type | None, pos: int) -> int | float:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from twill.bounds import impossible_cycle, least_ii, lower_bounds
 from twill.modulo import Question, Reply, monotone, sequential_ii, shortest, smallest_ii
+from twill.modulo.cbc import Cbc
 from twill.modulo.cpsat_worker import decide
 from twill.modulo.stage import Stage
 from twill.problem import Dependence, Limits, Op, Problem, Reservation
@@ -114,7 +115,7 @@ class CpSatHere:
 @settings(quiet, max_examples=80)
 @given(problems() | twins(), st.integers(1, 5))
 def test_cbc_finds_the_least_length_or_none(problem: Problem, ii: int) -> None:
-    answer = shortest(problem, ii, cross_check=False)
+    answer = shortest(problem, ii, solver=Cbc(), cross_check=False)
     length = least_length(problem, ii)
     assert (answer.status, answer.length) == ("infeasible" if length is None else "optimal", length)
     assert length is None or answer.length_bound <= length

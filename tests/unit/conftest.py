@@ -29,6 +29,11 @@ ELEMENTS = {
     np.dtype(ml_dtypes.float8_e5m2): "f8E5M2",
 }
 
+ALIASES = """#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+#tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, colStride = 1>
+"""
+
 
 def type_of(array: Array) -> str:
     """The IR type of an array: a scalar or a tile without layout."""
@@ -45,7 +50,7 @@ def evaluate() -> Callable[..., Any]:
         names = "abcdefg"[: len(arrays)]
         arguments = ", ".join(f"%{name}: {type_of(x)}" for name, x in zip(names, arrays, strict=True))
         body = lines.replace("T", type_of(arrays[0])) if arrays else lines
-        text = f'module attributes {{"ttg.num-warps" = 4 : i32}} {{\ntt.func public @k({arguments}) {{\n{body}\ntt.return\n}}\n}}'
+        text = f"{ALIASES}module {{\ntt.func public @k({arguments}) {{\n{body}\ntt.return\n}}\n}}"
         program = parse(text, "ops.ttgir")
         state = State(program, GlobalMemory(), (1, 2, 3), (4, 5, 6))
         env: dict[int, Any] = dict(zip(program.body.arguments, arrays, strict=True))

@@ -121,6 +121,8 @@ def test_operands_are_held_until_an_asynchronous_user_completes() -> None:
     p = Problem("p", ops, (Dependence("v", "mma", 3),), Limits(memories=(("smem", 1),)))
     assert values(p, "memory area") == {"smem": 3}
     assert values(replace(p, rules=Rules(hold=True)), "memory area") == {"smem": 8}
+    later = replace(p, ops=(*p.ops, Op("a")), dependences=(*p.dependences, Dependence("v", "a", 4), Dependence("a", "mma", 6)))
+    assert values(replace(later, rules=Rules(hold=True)), "memory area") == {"smem": 15}
     in_place = replace(p, rules=Rules(hold=True), dependences=(Dependence("v", "mma", 3, in_place=True),))
     assert values(in_place, "memory area") == {"smem": 3}
 
@@ -195,6 +197,12 @@ def test_contradictions_of_single_ops() -> None:
         '"use" reads a register value of "ld", which can never be in the same warp group; the rules forbid register values to change '
         "their group.",
     )
+
+
+def test_a_value_that_is_used_where_it_is_made_takes_no_room() -> None:
+    ops = (Op("v", registers=9, memory=(("smem", 9),)), Op("use"))
+    limits = Limits(memories=(("smem", 8),), registers_per_warp=8, registers_per_sm=8)
+    assert contradictions(Problem("p", ops, (Dependence("v", "use", 0),), limits)) == ()
 
 
 def test_groups_of_one_width_need_warps_of_their_own() -> None:

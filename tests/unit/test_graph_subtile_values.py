@@ -25,7 +25,7 @@ EXAMPLES = {name.removesuffix(".ttgir"): text for name, text in contents().items
 COLLECTION = Path(__file__).resolve().parents[3] / "shared" / "ttgir"
 POINTS = sorted(str(path.relative_to(COLLECTION)) for path in COLLECTION.glob("triton-3.9.0/sm*/pre/*.ttgir"))
 KERNELS = ("attention_fwd", "attention_bwd_dkdv", "attention_bwd_dq", "gemm", "gemm_bias_gelu", "gemm_ptr", "gemm_persistent")
-AXES = (None, "0", "1", "mma.1:1", "tma_load.1:1")
+CUTS = ((None, 2), ("1", 2), ("1", 4), ("mma.1:1", 2), ("tma_load.1:1", 2))
 
 
 def graph(name: str) -> LoopGraph:
@@ -70,12 +70,11 @@ def results(program: TileProgram, kernel: str) -> dict[str, np.ndarray]:
 
 
 def cuts(whole: LoopGraph) -> Iterator[LoopGraph]:
-    for axis in AXES:
-        for parts in (2, 4):
-            try:
-                yield split(whole, parts, axis=axis)
-            except (BadInput, Unsupported):
-                continue
+    for axis, parts in CUTS:
+        try:
+            yield split(whole, parts, axis=axis)
+        except (BadInput, Unsupported):
+            continue
 
 
 @pytest.mark.parametrize("target", ["", "_sm100"])

@@ -11,7 +11,10 @@ import pytest
 DATA = ("twill.errors", "twill.problem", "twill.schedule", "twill.machine", "twill.program", "twill.graph.loopgraph")
 """The data types: they import nothing of twill but one another."""
 
-# Package or module -> what it may import of twill beside itself and the data types.  The first matching row counts.
+SOLVING = ("twill.bounds", "twill.modulo", "twill.joint", "twill.engines", "twill.objectives")
+"""What a search is made of."""
+
+# Package or module -> what it may import of twill beside itself and the data types.  The longest matching row counts.
 LAYERS: dict[str, tuple[str, ...]] = {
     "twill.errors": (),
     "twill.problem": (),
@@ -32,12 +35,17 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.costs": ("twill.cost_rules", "twill.formula", "twill.graph", "twill.resources"),
     "twill.bounds": ("twill.graph",),
     "twill.modulo": ("twill.bounds",),
+    "twill.normalize": ("twill.bounds",),
     "twill.joint": ("twill.bounds", "twill.modulo"),
-    "twill.engines": ("twill.joint", "twill.bounds", "twill.modulo"),
-    "twill.objectives": ("twill.joint", "twill.engines", "twill.bounds", "twill.modulo"),
-    "twill.search": ("twill.joint", "twill.engines", "twill.bounds", "twill.modulo", "twill.objectives", "twill.verify"),
+    "twill.engines": SOLVING,
+    "twill.objectives": SOLVING,
+    "twill.asking": SOLVING,
+    "twill.interval": (*SOLVING, "twill.asking"),
+    "twill.search": (*SOLVING, "twill.asking", "twill.interval"),
+    "twill.literal": (*SOLVING, "twill.asking", "twill.search"),
     "twill.macro_costs": ("twill.costs",),
-    "twill.subtiling": ("twill.costs", "twill.graph", "twill.bounds", "twill.search"),
+    "twill.subtiling": ("twill.bounds", "twill.costs", "twill.graph", "twill.search"),
+    "twill.pipeline": (),
     "twill.perf": ("twill.engines.yices_library",),
     "twill.examples": ("twill.files", "twill.frontends"),
     "twill.report": ("twill.verify", "twill.costs"),

@@ -110,6 +110,14 @@ WRONG = {
         '"tt.func"() <{sym_name = "f", function_type = (i32) -> ()}> ({\n^bb0(%a: f32):\n  "tt.return"() : () -> ()\n}) : () -> ()',
         "1:1: The arguments of 'tt.func' do not have the types of its 'function_type'." + CORRECT,
     ),
+    "generic loop": (
+        replaced("tt.return", '"scf.for"(%n, %n, %n, %f) ({\n^bb0(%i: i32):\n"scf.yield"() : () -> ()\n}) : (i32, i32, i32, f32) -> ()'),
+        "13:5: 'scf.for' starts with 1 carried value, has 0 block arguments for them and 0 results." + CORRECT,
+    ),
+    "generic loop variable": (
+        replaced("tt.return", '"scf.for"(%n, %n, %n) ({\n^bb0(%i: f32):\n"scf.yield"() : () -> ()\n}) : (i32, i32, i32) -> ()'),
+        "13:5: 'scf.for' gives '%i' of type 'f32' where 'scf.for' needs 'i32'." + CORRECT,
+    ),
     # types
     "declared type": (
         replaced("extf %t : tensor<64x64xf16", "extf %t : tensor<64x32xf16"),
@@ -137,6 +145,20 @@ WRONG = {
         replaced("tt.num_stages = 2 : i32", "a = 2 : i32, a"),
         "12:21: Attribute 'a' is given twice. Keep one of the two.",
     ),
+    "layout parameter twice": (
+        replaced("[1, 0]}>", "[1, 0], order = [0, 1]}>"),
+        "1:113: Layout parameter 'order' is given twice." + CORRECT,
+    ),
+    "element": (replaced("%f: f32", "%f: tensor<2xtensor<2xf32>>"), "4:83: Expected a number or pointer type as the element." + CORRECT),
+    "descriptor of pointers": (
+        replaced("%f: f32", "%f: !tt.tensordesc<2x!tt.ptr<f32>>"),
+        "4:91: Expected a number type as the element." + CORRECT,
+    ),
+    "pairs of operands": (
+        replaced("tt.return", "ttng.tc_gen5_mma %n, %n, %n, %n, %n, %n, %n : i32, i32, i32, i32"),
+        "13:46: The operands of 'ttng.tc_gen5_mma' do not have the form 'a b d [acc_dep?] useD pred barriers*[barrier_preds]'." + CORRECT,
+    ),
+    "function type": (replaced("%f: f32", "%f: i32 i32"), "4:78: Expected ')', found 'i32'." + CORRECT),
     "alias": (
         replaced("tensor<64x64xf16, #blocked>", "tensor<64x64xf16, #block>"),
         "8:101: '#block' is not defined. The alias tables around the module must be part of the file.",
@@ -149,9 +171,25 @@ WRONG = {
     "alias circle": ("#a = #b\n#b = #a\n" + KERNEL, "2:5: '#b' is defined by itself. Print the module again with Triton."),
     "constant type": (replaced("constant 0 : i32", "constant 1.5 : i32"), "5:26: '1.5' is not a number of type 'i32'." + CORRECT),
     "constant without type": (replaced("constant 0 : i32", "constant 0"), "5:26: The constant has no type." + CORRECT),
+    "constant of words": (
+        replaced("constant 0 : i32", "constant some : i32"),
+        "5:26: The constant is neither a number nor a tensor of numbers." + CORRECT,
+    ),
     "dense elements": (
         replaced("constant 0 : i32", "constant dense<[1, 2, 3]> : tensor<4xi32>"),
         "5:26: The constant has 3 elements but its type 'tensor<4xi32>' has 4." + CORRECT,
+    ),
+    "dense bytes": (
+        replaced("constant 0 : i32", 'constant dense<"0x0000803F00"> : tensor<2xf32>'),
+        "5:26: The constant has 5 bytes, not a multiple of 4." + CORRECT,
+    ),
+    "dense bits": (
+        replaced("constant 0 : i32", 'constant dense<"0x01"> : tensor<8xi1>'),
+        "5:26: A constant of type 'tensor<8xi1>' cannot be given as bytes." + CORRECT,
+    ),
+    "unknown float": (
+        replaced("constant 0 : i32", "constant 1.0 : f80"),
+        "5:26: Numbers of type 'f80' are not known. Use one of the types that Triton knows.",
     ),
     "bit pattern": (
         replaced("constant 0 : i32", "constant 0x1FFFFFFFF : f32"),

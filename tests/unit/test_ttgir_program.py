@@ -200,12 +200,29 @@ def test_attributes_have_one_spelling(pretty: str, attributes: tuple[tuple[str, 
 
 def test_branches_keep_their_targets() -> None:
     program = parse(
-        "tt.func @f(%c: i1, %x: f32) {\n  cf.cond_br %c, ^bb1(%x : f32), ^bb2\n^bb1(%y: f32):\n  cf.br ^bb2\n^bb2:\n  tt.return\n}\n"
+        "tt.func @f(%c: i1, %x: f32) {\n  cf.cond_br %c weights([1, 2]), ^bb1(%x : f32), ^bb2\n"
+        "^bb1(%y: f32):\n  cf.br ^bb2\n^bb2:\n  tt.return\n}\n"
     )
     blocks = program.function.regions[0].blocks
     assert [block.label for block in blocks] == ["", "bb1", "bb2"]
     assert blocks[0].operations[0].successors == ("bb1", "bb2")
     assert blocks[0].operations[0].get("operandSegmentSizes") == (1, 1, 0)
+    assert blocks[0].operations[0].get("branch_weights") == (1, 2)
+
+
+def test_what_may_stand_around_functions() -> None:
+    program = parse(
+        "// a comment\nmodule @name attributes {a = 1 : i32, llvm.x = #llvm.x<y = <1, 2>>} {\n"
+        "  llvm.mlir.global external @memory() {addr_space = 3 : i32} : !llvm.array<0 x i8>\n"
+        "  llvm.func @printf(!llvm.ptr, ...) -> i32\n"
+        "  tt.func private @helper(%x: f32) -> f32 {\n    tt.return %x : f32\n  }\n"
+        "  tt.func public @k(%x: f32) {\n    %y = tt.call @helper(%x) : (f32) -> f32\n    tt.return\n  }\n"
+        "}\n{-#\n  external_resources: {}\n#-}\n"
+    )
+    assert program.name == "k"
+    assert program.attribute("sym_name") == "name"
+    assert program.body.operations[0].get("callee") == "@helper"
+    assert [value.index for value in program.values] == [0, 1]
 
 
 # ---------------------------------------------------------------- ops that twill does not know
@@ -239,6 +256,13 @@ def test_unknown_op_with_a_region_is_opaque(text: str) -> None:
     assert op.name == "my.op"
     assert [inner.name for inner in op.regions[0].blocks[0].operations] == ["my.inner", "my.end"]
     assert program.body.operations[1].name == "tt.return"
+
+
+def test_unknown_op_with_types_without_a_name() -> None:
+    program = kernel("%a = my.op %n : <4xf16, #s, #m, mutable>\n%b = my.op %n : <strange>", before="#s = #ttg.x\n#m = #ttg.shared_memory\n")
+    buffer, strange = (program.type(op.results[0]) for op in program.body.operations[:2])
+    assert str(buffer) == "!ttg.memdesc<4xf16, #x, #shared, mutable>"
+    assert strange == Opaque("<strange>")
 
 
 def test_unknown_op_without_operands_ends_with_its_line() -> None:

@@ -139,6 +139,11 @@ def constant(text: str) -> object:
         ("0x7B : f8E5M2", 57344.0),
         ("0x7F : f8E8M0FNU", 1.0),
         ("6.0 : f4E2M1FN", 6.0),
+        ("0x7F : f8E4M3FNUZ", 240.0),
+        ("0x01 : f8E5M2FNUZ", 2.0**-17),
+        ("1000.0 : f8E4M3FNUZ", 240.0),
+        ("1.0e+39 : f8E8M0FNU", 2.0**127),
+        ("0x38 : f8E4M3B11FNUZ", 2.0**-4),
     ],
 )
 def test_scalar_constant(text: str, expected: float) -> None:
@@ -155,6 +160,10 @@ def test_signed_zero_and_nan() -> None:
     quiet = constant("0x7FC00000 : f32")
     assert isinstance(quiet, float)
     assert math.isnan(quiet)
+    for pattern in ("0x80 : f8E4M3FNUZ", "0x7F : f8E4M3FN", "0xFF : f8E8M0FNU", "0x7FF8000000000000 : f64"):
+        quiet = constant(pattern)
+        assert isinstance(quiet, float)
+        assert math.isnan(quiet)
     assert constant("0x7FC00001 : f32") == 0x7FC00001, "another NaN keeps its bits"
 
 

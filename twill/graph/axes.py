@@ -73,8 +73,13 @@ class Axes:
 
     def axis(self, position: Position) -> Axis | None:
         """The axis of a dimension; None when it depends on nothing or has extent 1."""
-        found = sorted(self._root(p) for p in self.origins(position)) if extent(self.program, position) > 1 else []
-        return self._axes.get(found[0]) if found else None
+        found = [self._root(p) for p in self.origins(position) if p in self._above] if extent(self.program, position) > 1 else []
+        return self._axes[found[0]] if found else None
+
+    @property
+    def all(self) -> tuple[Axis, ...]:
+        """All axes that some op ties together, in order of their first dimension."""
+        return tuple(self._axes.values())
 
     # ---------------------------------------------------------------------------------------------------------- construction
     def _add(self, op: Operation) -> None:

@@ -153,7 +153,7 @@ def _transposed(program: TileProgram, op: Operation) -> Iterator[Tie | End]:
 
 def _reshape(program: TileProgram, op: Operation) -> Iterator[Tie | End]:
     """Dimensions that become one another: the leading one of each group may be cut into blocks, on both sides alike."""
-    if op.get("allow_reorder") not in (None, False):
+    if op.get("allow_reorder", False) is not False:
         yield from _unknown(program, op)
         return
     source, result = op.operands[0], op.results[0]

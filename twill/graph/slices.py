@@ -61,13 +61,12 @@ class _Chains:
         return tuple(tuple(chain) for chain in chains if len(chain) > 1)
 
     def _joins(self, node: Node, tiles: list[str], chain: list[str]) -> bool:
-        """Whether the run makes all tiles that the node reads, and nothing that it reads else depends on the run."""
-        head = self.nodes[chain[0]]
-        if any(name not in chain or self.nodes[name].kind in _REDUCTIONS for name in tiles):
-            return False
-        others = [name for name in self.inputs[node.name] if name not in chain]
-        apart = any(self.before[name] & set(chain) for name in others)
-        return not apart and (node.warps, node.subtile) == (head.warps, head.subtile)
+        """Whether the run makes all tiles that the node reads, slice by slice, and nothing else that it reads depends on the run."""
+        head, members = self.nodes[chain[0]], set(chain)
+        inputs = set(self.inputs[node.name])
+        whole = [name for name in inputs & members if self.nodes[name].kind in _REDUCTIONS]
+        apart = any(self.before[name] & members for name in inputs - members)
+        return set(tiles) <= members and not whole and not apart and (node.warps, node.subtile) == (head.warps, head.subtile)
 
     def _before(self) -> dict[str, set[str]]:
         """Nodes that must come before each node in the same iteration, itself included."""

@@ -103,7 +103,7 @@ class _Builder:
             cover = self.column(f"cover_{number}_{index}", 0, 1, whole=True)
             shift = peak.at.offset - arc.offset
             self.row(distance, -shift, self.ii - 1 - shift)
-            self.row([*distance, (arc.length, cover)], arc.length - 1 - shift, None)
+            self.row([*distance, (arc.length, cover)], arc.length - shift, None)
             covers.append((arc.amount, cover))
         self.row(covers, None, peak.free - peak.at.amount)
 

@@ -3,7 +3,8 @@
 An automorphism maps ops to ops with equal tables and cycles and dependences to dependences with equal delay and distance; it turns a
 schedule of stage 1 into another of the same length.  So of all ops that automorphisms map one op to, that op may be taken to start first.
 
-Colour refinement guesses the map, an exact comparison of all dependences accepts it; a guess that fails only costs strength.
+Colour refinement finds the map: when every op of two copies has a colour of its own, equal colours are the automorphism.  Where colours
+stay ambiguous, one op is guessed in each copy; a wrong guess only costs strength.
 """
 
 from __future__ import annotations
@@ -56,18 +57,8 @@ def _automorphism(problem: Problem, links: _Links, source: int, target: int) -> 
             return False
         ambiguous = [v for v, colour in enumerate(left) if left.count(colour) > 1]
         if not ambiguous:
-            return _preserved(problem, [right.index(colour) for colour in left])
+            return True  # equal colours map op to op, and their links are equal in colours, hence each to each
         marks[ambiguous[0]] = marks[right.index(left[ambiguous[0]]) + count] = len(marks)
-
-
-def _preserved(problem: Problem, image: Sequence[int]) -> bool:
-    """Whether `image`, op number to op number, keeps tables, cycles and the multiset of dependences."""
-    ops = problem.ops
-    if any((op.reservations, op.cycles) != (ops[image[v]].reservations, ops[image[v]].cycles) for v, op in enumerate(ops)):
-        return False
-    name = {op.name: ops[image[v]].name for v, op in enumerate(ops)}
-    before = Counter((d.src, d.dst, d.delay, d.distance) for d in problem.dependences)
-    return before == Counter((name[d.src], name[d.dst], d.delay, d.distance) for d in problem.dependences)
 
 
 def _links(problem: Problem) -> _Links:

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from twill.problem import Problem
+from twill.report import published
 from twill.report.render import columns, count, heading, row
 from twill.report.resources import buffers, crossings, groups, steady_state, units
 from twill.schedule import Certificate, Claim, Refutation, Result, Schedule
@@ -46,7 +47,10 @@ def report(problem: Problem, result: Result, audit: Audit | None, seconds: Mappi
     parts: list[RenderableType] = [_title(problem, result.certificate)]
     parts += _answer(result.schedule, result.certificate)
     parts += _bounds(result.certificate)
-    parts += _refuted(result.certificate)
+    literal = result.certificate.reading == "published"
+    parts += published.probes(result.certificate) if literal else _refuted(result.certificate)
+    if literal and audit is not None:
+        parts += published.steady_state(audit)
     if result.schedule is not None and audit is not None:
         parts += units(audit)
         parts += groups(problem, result.schedule, audit)
@@ -59,7 +63,8 @@ def report(problem: Problem, result: Result, audit: Audit | None, seconds: Mappi
 
 
 def _title(problem: Problem, certificate: Certificate) -> Text:
-    title, style = TITLES[certificate.status]
+    literal = certificate.reading == "published"
+    title, style = (published.TITLES if literal else TITLES)[certificate.status]
     provenance = problem.provenance
     text = Text(title, style=style)
     text.append(f" for {provenance.kernel or problem.name}", style="bold")
@@ -71,6 +76,8 @@ def _title(problem: Problem, certificate: Certificate) -> Text:
     text.append("\n" + ", ".join(detail for detail in details if detail), style="")
     if provenance.costs or provenance.machine:
         text.append(f"\ncosts of {provenance.costs or provenance.machine}", style="")
+    if literal:
+        text.append(f"\n{published.NOTE}", style="")
     if certificate.status in ("infeasible", "unknown") and certificate.reason:
         text.append(f"\n\n{_sentence(certificate.reason)}")
     return text
@@ -143,7 +150,9 @@ def _decisions(problem: Problem, audit: Audit | None) -> list[RenderableType]:
 
 def _closing(certificate: Certificate, audit: Audit | None, seconds: Mapping[str, float]) -> list[RenderableType]:
     table = columns("", "")
-    if audit is not None:
+    if certificate.reading == "published" and certificate.checked:
+        row(table, "checked", "by an independent check of the published system: 0 violations")
+    elif audit is not None:
         row(table, "checked", f"by the independent checker: {count(len(audit.violations), 'violation')}")
     if certificate.engines:
         row(table, "engines", ", ".join(certificate.engines))

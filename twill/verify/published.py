@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from twill.problem import Dependence, Op, Problem
-from twill.schedule import Schedule
+from twill.schedule import Certificate, Schedule
 from twill.verify.audit import Violation
 from twill.verify.form import check_form, places_every_op_once
 from twill.verify.groups import check_groups
@@ -31,6 +31,12 @@ def check_published(problem: Problem, schedule: Schedule, length: int) -> tuple[
     program = _Program(Steady.of(problem, schedule), length, -(-length // schedule.ii))
     families = (_completion, _dependences, _capacity, _memory, _registers, _concurrency)
     return (*form, *check_groups(program.steady), *(found for family in families for found in family(program)))
+
+
+def asked_length(schedule: Schedule, certificate: Certificate | None) -> int:
+    """The L at which the published search stopped: at least that of its shortest modulo schedule, so the schedule may be shorter."""
+    claims = certificate.claims if certificate is not None else ()
+    return next((c.value for c in claims if c.objective == "length" and c.value is not None), schedule.length)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twill.errors import Place, Unsupported
+from twill.program.types import Tensor
+from twill.simulate.elements import dtype_of
 from twill.simulate.faults import Fault, Missing, Trap
 from twill.simulate.semantics import (
     assertions,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from twill.program.program import Operation
-    from twill.simulate.state import State
+    from twill.simulate.state import RuntimeValue, State
 
 __all__ = ["HANDLERS", "Environment", "execute", "trap", "unsupported"]
 
@@ -78,8 +80,19 @@ def execute(op: Operation, env: Environment, state: State) -> None:
         raise unsupported(op, state, missing) from None
     except Fault as fault:
         raise trap(op, state, fault) from None
+    except ValueError as error:  # numpy: shapes that do not go together
+        raise trap(op, state, Fault(f"cannot be executed: {error}")) from None
     for value, result in zip(op.results, results if isinstance(results, tuple) else (results,), strict=False):
-        env[value] = np.asarray(result) if isinstance(result, np.generic) else result
+        held = np.asarray(result) if isinstance(result, np.generic) else result
+        _check_type(op, state, value, held)
+        env[value] = held
+
+
+def _check_type(op: Operation, state: State, value: int, held: RuntimeValue) -> None:
+    """A tile has the shape and the element that its type says; in a region that combines elements scalars may stand for tiles."""
+    type_ = state.program.type(value)
+    if isinstance(type_, Tensor) and isinstance(held, np.ndarray) and (held.shape, held.dtype) != (type_.shape, dtype_of(type_.element)):
+        raise trap(op, state, Fault(f"makes a tile of shape {held.shape} and element {held.dtype}, but its type is {type_}"))
 
 
 def trap(op: Operation, state: State, fault: Fault) -> Trap:

@@ -13,6 +13,7 @@ import numpy as np
 from twill.simulate.elements import Array
 from twill.simulate.rounding import multiply_add, rounded, widen
 from twill.simulate.semantics.call import Call, Handler
+from twill.simulate.semantics.integers import RELATIONS
 
 
 def maximum(a: Array, b: Array) -> Array:
@@ -53,13 +54,13 @@ def _test(function: Callable[[Array], Any]) -> Handler:
 def _compare(call: Call) -> Array:
     """Predicates `oXX` are false and `uXX` true when an operand is a NaN."""
     lhs, rhs = map(widen, call.arrays)
-    predicate = str(call.op.get("predicate"))
     unordered = np.isnan(lhs) | np.isnan(rhs)
+    predicate = call.attribute_word("predicate", _PREDICATES)
     if predicate in ("true", "false"):
         return np.full(unordered.shape, predicate == "true")
     if predicate in ("ord", "uno"):
         return np.asarray(unordered == (predicate == "uno"))
-    holds = _PREDICATES[predicate[1:]](lhs, rhs)
+    holds = RELATIONS[predicate[1:]](lhs, rhs)
     return np.asarray(holds | unordered if predicate[0] == "u" else holds & ~unordered)
 
 
@@ -81,14 +82,7 @@ def _fused(call: Call) -> Array:
     return multiply_add(a, b, c, call.dtype)
 
 
-_PREDICATES: dict[str, Callable[[Array, Array], Any]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
+_PREDICATES = ("true", "false", "ord", "uno", *(f"{order}{relation}" for order in "ou" for relation in RELATIONS))
 
 HANDLERS: dict[str, Handler] = {
     "arith.addf": _op(np.add),

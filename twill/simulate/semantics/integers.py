@@ -46,10 +46,10 @@ def _op(function: Callable[..., Any], read: Callable[[Array], Array] = signed) -
 
 
 def _compare(call: Call) -> Array:
-    predicate = str(call.op.get("predicate"))
+    predicate = call.attribute_word("predicate", _PREDICATES)
     read = unsigned if predicate.startswith("u") else signed
     lhs, rhs = map(read, call.arrays)
-    return np.asarray(_PREDICATES[predicate.lstrip("su")](lhs, rhs))
+    return np.asarray(RELATIONS[predicate[-2:]](lhs, rhs))
 
 
 def _select(call: Call) -> Any:
@@ -157,7 +157,7 @@ def _trailing_zeros(call: Call) -> Array:
     return wrap(_ones(below, bits_of(x.dtype)), x.dtype)
 
 
-_PREDICATES: dict[str, Callable[[Array, Array], Any]] = {
+RELATIONS: dict[str, Callable[[Array, Array], Any]] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -165,6 +165,9 @@ _PREDICATES: dict[str, Callable[[Array, Array], Any]] = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
+"""What the last two letters of a predicate of `cmpi` or `cmpf` compare."""
+
+_PREDICATES = ("eq", "ne", *(f"{sign}{relation}" for sign in "su" for relation in ("lt", "le", "gt", "ge")))
 
 HANDLERS: dict[str, Handler] = {
     "arith.addi": _op(np.add),

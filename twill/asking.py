@@ -1,0 +1,82 @@
+"""Questions to an engine within a time limit: a schedule, a proof that there is none, or "not in this time"."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from twill.engines.answers import Engine
+from twill.joint.assemble import Question, assemble, decode
+from twill.joint.exact import excesses
+from twill.joint.space import Options as Families
+from twill.problem import Problem
+from twill.schedule import Schedule
+
+
+class StoppedError(Exception):
+    """The time limit of the whole search is over, or something else ends it; the text says what."""
+
+
+class LateError(Exception):
+    """No verdict within the time given to one question."""
+
+
+class Asker:
+    """Asks one engine about one problem until the time limit (seconds from now, None for none) is over."""
+
+    def __init__(self, problem: Problem, engine: Engine, time_limit: float | None = None) -> None:
+        self.problem, self.engine, self.time_limit = problem, engine, time_limit
+        self.begun = time.monotonic()
+        self.versions: list[str] = []
+        self.counted = Question(problem, 1).counted
+
+    @property
+    def version(self) -> str:
+        """Engine name and version."""
+        return self.engine.version
+
+    def spent(self) -> float:
+        """Share of the time limit that is gone; 0 without a limit."""
+        return 0.0 if self.time_limit is None else (time.monotonic() - self.begun) / self.time_limit
+
+    def left(self) -> float | None:
+        """Seconds left, None without a limit; StoppedError when there are none."""
+        if self.time_limit is None:
+            return None
+        left = self.begun + self.time_limit - time.monotonic()
+        if left <= 0:
+            raise StoppedError(f"the time limit of {self.time_limit:g} s is over")
+        return left
+
+    def ask(self, question: Question, patience: float | None = None) -> Schedule | None:
+        """A schedule that answers the question, None when it is proved that there is none.
+
+        Raises LateError when there is no verdict within `patience` seconds, StoppedError when the whole time is over.  How many
+        live instances have to be counted (see `joint.exact`) is kept for the next questions.
+        """
+        last = None if patience is None else time.monotonic() + patience
+        while True:
+            question = replace(question, counted=self.counted)
+            formula, space = assemble(question)
+            answer = self.engine.decide(formula, self._limit(last))
+            if self.engine.version not in self.versions:
+                self.versions.append(self.engine.version)
+            if answer.status == "unsat":
+                return None
+            if answer.status != "sat" or answer.model is None:
+                if last is not None:
+                    self.left()
+                    raise LateError(answer.detail)
+                raise StoppedError(answer.detail or f"{answer.engine} gave no verdict")
+            found = decode(space, answer.model)
+            missed = excesses(self.problem, found) if question.options == Families() else []
+            if not missed:
+                return found
+            self.counted = question.refined(missed).counted
+
+    def _limit(self, last: float | None) -> float | None:
+        left = self.left()
+        if last is None:
+            return left
+        patience = max(0.01, last - time.monotonic())
+        return patience if left is None else min(left, patience)

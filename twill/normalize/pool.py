@@ -1,0 +1,167 @@
+"""The costs of a problem, one entry each, and the problem again with other values for them.
+
+What an op occupies is cut into runs: maximal pieces of constant demand, the idle rest of its span included (formulation 2.3, A4).
+Replacing the duration of each run keeps every demand exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from twill.problem import Op, Problem, Reservation
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cost, cycles.
+
+    kind     "run", "op", "issue", "latency", "delay" or "spill"
+    subject  number of the op, or of the dependence for "delay"
+    part     which run of the op, for "run"
+    name     for people
+    """
+
+    kind: str
+    subject: int
+    part: int
+    cost: int
+    name: str
+
+    @property
+    def key(self) -> Key:
+        """What `rebuilt` looks the entry up by."""
+        return self.kind, self.subject, self.part
+
+
+Key = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The cycles [begin, end) of an op, in which its demand, (unit, amount) pairs, does not change."""
+
+    begin: int
+    end: int
+    demand: tuple[tuple[str, int], ...]
+
+
+def runs(op: Op) -> tuple[Run, ...]:
+    """The runs of an op, from its start to the end of its span, of its issue and of its reservations."""
+    extent = max(op.cycles, op.issue, *(row.offset + row.duration for row in op.reservations), 0)
+    cuts = sorted({0, op.cycles, extent} | {at for row in op.reservations for at in (row.offset, row.offset + row.duration)})
+    found: list[Run] = []
+    for begin, end in pairwise(cuts):
+        demand: dict[str, int] = {}
+        for row in op.reservations:
+            if row.offset <= begin < row.offset + row.duration:
+                demand[row.unit] = demand.get(row.unit, 0) + row.amount
+        held = tuple(sorted(demand.items()))
+        if found and found[-1].demand == held and begin != op.cycles:
+            found[-1] = replace(found[-1], end=end)
+        else:
+            found.append(Run(begin, end, held))
+    return tuple(found)
+
+
+def run_entries(problem: Problem) -> list[Entry]:
+    """The durations of all runs within the spans of the ops."""
+    found = []
+    for number, op in enumerate(problem.ops):
+        for part, run in enumerate(runs(op)):
+            if run.end <= op.cycles:
+                what = " and ".join(unit for unit, _ in run.demand) or "no unit"
+                found.append(Entry("run", number, part, run.end - run.begin, f'cycles {run.begin} to {run.end} of "{op.name}" ({what})'))
+    return found
+
+
+def op_entries(problem: Problem) -> list[Entry]:
+    """One entry per op: its span."""
+    return [Entry("op", number, 0, op.cycles, f'span of "{op.name}"') for number, op in enumerate(problem.ops)]
+
+
+def issue_entries(problem: Problem) -> list[Entry]:
+    """Issue times and hidden latencies that differ from the spans."""
+    found = []
+    for number, op in enumerate(problem.ops):
+        if op.issue != op.cycles:
+            found.append(Entry("issue", number, 0, op.issue, f'issue of "{op.name}"'))
+        if op.latency not in (0, op.cycles):
+            found.append(Entry("latency", number, 0, op.latency, f'latency of "{op.name}"'))
+    return found
+
+
+def delay_entries(problem: Problem) -> list[Entry]:
+    """The delay of every dependence."""
+    return [
+        Entry("delay", number, 0, dep.delay, f'delay from "{dep.src}" to "{dep.dst}"') for number, dep in enumerate(problem.dependences)
+    ]
+
+
+def spill_entries(problem: Problem) -> list[Entry]:
+    """The spill of every op."""
+    return [Entry("spill", number, 0, op.spill, f'spill of "{op.name}"') for number, op in enumerate(problem.ops)]
+
+
+def rebuilt(problem: Problem, values: Mapping[Key, int]) -> Problem:
+    """`problem` with the costs of `values`.  Spills and delays that are not in it become 0.
+
+    An op has its value as "op", or one per run.  Issue time and latency follow the op's own stretching where they have no value.
+    """
+    return replace(
+        problem,
+        ops=tuple(_op(op, number, values) for number, op in enumerate(problem.ops)),
+        dependences=tuple(replace(dep, delay=values.get(("delay", number, 0), 0)) for number, dep in enumerate(problem.dependences)),
+    )
+
+
+def _op(op: Op, number: int, values: Mapping[Key, int]) -> Op:
+    time = _Time(op, number, values)
+    return replace(
+        op,
+        reservations=tuple(
+            Reservation(row.unit, time.at(row.offset), time.at(row.offset + row.duration) - time.at(row.offset), row.amount)
+            for row in op.reservations
+            if time.at(row.offset + row.duration) > time.at(row.offset)
+        ),
+        cycles=time.at(op.cycles),
+        issue=values.get(("issue", number, 0), time.at(op.issue)),
+        spill=values.get(("spill", number, 0), 0),
+        latency=values.get(("latency", number, 0), time.stretched(op.latency)),
+    )
+
+
+class _Time:
+    """The new cycle of every old cycle of one op."""
+
+    def __init__(self, op: Op, number: int, values: Mapping[Key, int]) -> None:
+        self.cycles = op.cycles
+        whole = values.get(("op", number, 0))
+        # new end of every run, by its old end
+        self.ends = [(0, 0)]
+        for part, run in enumerate(runs(op)):
+            length = values.get(("run", number, part))
+            if whole is not None:
+                new = _scaled(run.end, whole, op.cycles)
+            elif length is not None:
+                new = self.ends[-1][1] + length
+            else:
+                new = self.ends[-1][1] + _scaled(run.end - run.begin, self.ends[-1][1], self.ends[-1][0])
+            self.ends.append((run.end, new))
+
+    def at(self, cycle: int) -> int:
+        """The new cycle of old cycle `cycle`, exact at the ends of runs; inside a run rounded up, so that no issue time vanishes."""
+        for (begin, new_begin), (end, new_end) in pairwise(self.ends):
+            if cycle <= end:
+                return new_begin - (-(cycle - begin) * (new_end - new_begin) // (end - begin)) if cycle > begin else new_begin
+        return self.ends[-1][1]
+
+    def stretched(self, cycles: int) -> int:
+        """As many cycles as `cycles` are, when the span is the measure."""
+        return _scaled(cycles, self.at(self.cycles), self.cycles)
+
+
+def _scaled(cycles: int, new: int, old: int) -> int:
+    """`cycles` times new / old, halves rounded up; nothing to go by: 0."""
+    return (2 * cycles * new + old) // (2 * old) if old else 0
