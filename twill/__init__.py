@@ -18,11 +18,22 @@ from twill.schedule import Result, Schedule
 
 if TYPE_CHECKING:
     from twill.machine import Machine
+    from twill.normalize import Normalized
     from twill.program.program import TileProgram
     from twill.search import Options
     from twill.verify import Audit, Violation
 
-__all__ = ["TwillError", "check", "load_machine", "load_problem", "load_program", "schedule", "schedule_published", "version"]
+__all__ = [
+    "TwillError",
+    "check",
+    "load_machine",
+    "load_problem",
+    "load_program",
+    "on_raw_costs",
+    "schedule",
+    "schedule_published",
+    "version",
+]
 
 # In a source checkout the readers, writers and machines lie beside this folder; in an installed package, inside it.
 if not (Path(__file__).parent / "frontends").is_dir():
@@ -99,7 +110,6 @@ def schedule_published(
     options: Options | None = None,
     progress: Callable[[str], None] | None = None,
     *,
-    mixed: bool = True,
     from_one: bool = False,
 ) -> Result:
     """What the published search finds under the published constraints, for comparison; see `twill.literal.schedule`.
@@ -107,14 +117,28 @@ def schedule_published(
     A schedule in the result has passed an independent check of the published system.  It need not be one of the steady state: `check`
     says what is missing.  Raises as `schedule` does.
     """
-    from twill import literal, search
+    from twill import literal
     from twill.verify.published import asked_length, check_published
 
-    result = literal.schedule(problem, options or search.Options(), progress, mixed=mixed, from_one=from_one)
+    result = literal.schedule(problem, options, progress, from_one=from_one)
     if result.schedule is None:
         return result
-    read = literal.as_published(problem, mixed=mixed)
-    return _checked(result, check_published(read, result.schedule, asked_length(result.schedule, result.certificate)))
+    return _checked(
+        result, check_published(literal.as_published(problem), result.schedule, asked_length(result.schedule, result.certificate))
+    )
+
+
+def on_raw_costs(problem: Problem, normalized: Normalized, result: Result) -> Result:
+    """What `result`, found for `normalized.problem`, is worth for `problem`, from which that was made: its order, timed on raw costs.
+
+    The schedule has passed the independent checker; its II is proved only where it meets a lower bound.  Status "unknown" when there
+    is none: nothing about raw costs follows from that.  Where the costs were left alone, `result` is returned as it is.
+    """
+    if not normalized.report.changed or not problem.ops:
+        return result
+    from twill import raw_costs
+
+    return raw_costs.on_raw_costs(problem, normalized, result)
 
 
 def _checked(result: Result, violations: Sequence[Violation]) -> Result:

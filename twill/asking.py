@@ -6,11 +6,17 @@ import time
 from dataclasses import replace
 
 from twill.engines.answers import Engine
-from twill.joint.assemble import Question, assemble, decode
+from twill.joint.assemble import Question, assemble, decode, encode
 from twill.joint.exact import excesses
+from twill.joint.formula import evaluate
 from twill.joint.space import Options as Families
 from twill.problem import Problem
 from twill.schedule import Schedule
+
+# CP-SAT finds schedules of few stages quickly and long ones slowly, so it is asked for short ones first: up to SHORT stages.  Only
+# the question without a limit can prove that there is none.
+SHORT_FIRST = ("cpsat",)
+SHORT = 3
 
 
 class StoppedError(Exception):
@@ -55,24 +61,42 @@ class Asker:
         live instances have to be counted (see `joint.exact`) is kept for the next questions.
         """
         last = None if patience is None else time.monotonic() + patience
+        question = replace(question, counted=self.counted)
+        if question.length is None and self.engine.name in SHORT_FIRST and question.options == Families():
+            found = self._once(replace(question, length=SHORT * question.ii, bounded=True), last)
+            if found is not None:
+                return found
         while True:
-            question = replace(question, counted=self.counted)
-            formula, space = assemble(question)
-            answer = self.engine.decide(formula, self._limit(last))
-            if self.engine.version not in self.versions:
-                self.versions.append(self.engine.version)
-            if answer.status == "unsat":
-                return None
-            if answer.status != "sat" or answer.model is None:
-                if last is not None:
-                    self.left()
-                    raise LateError(answer.detail)
-                raise StoppedError(answer.detail or f"{answer.engine} gave no verdict")
-            found = decode(space, answer.model)
-            missed = excesses(self.problem, found) if question.options == Families() else []
+            found = self._once(question, last)
+            if found is None and question.bounded:
+                question = replace(question, counted=2 * question.counted, bounded=False)
+                self.counted = question.counted
+                continue
+            missed = [] if found is None or question.options != Families() else excesses(self.problem, found)
             if not missed:
                 return found
-            self.counted = question.refined(missed).counted
+            # Too much is alive that the formula does not count.  Usually a schedule exists in which no value has that many instances.
+            question = replace(question, bounded=True)
+
+    def _once(self, question: Question, last: float | None) -> Schedule | None:
+        formula, space = assemble(question)
+        answer = self.engine.decide(formula, self._limit(last))
+        if self.engine.version not in self.versions:
+            self.versions.append(self.engine.version)
+        if answer.status == "unsat":
+            return None
+        if answer.status == "sat" and answer.model is not None:
+            return decode(space, answer.model)
+        if last is not None:
+            self.left()
+            raise LateError(answer.detail)
+        raise StoppedError(answer.detail or f"{answer.engine} gave no verdict")
+
+    def accepts(self, candidate: Schedule) -> bool:
+        """Whether `candidate` is a schedule of the problem, by exact evaluation of the formula; no engine is asked."""
+        question = Question(self.problem, candidate.ii, counted=self.counted)
+        formula, space = assemble(question)
+        return evaluate(formula, encode(formula, space, candidate)) is None and not excesses(self.problem, candidate)
 
     def _limit(self, last: float | None) -> float | None:
         left = self.left()

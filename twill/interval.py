@@ -13,6 +13,7 @@ from twill.joint.assemble import Question
 from twill.modulo import ModuloAnswer, monotone
 from twill.problem import Problem
 from twill.schedule import Refutation, Schedule
+from twill.sequential import one_after_the_other
 
 # Seconds for one question before the search looks for an easier interval; grows by GROWTH in every round.
 PATIENCE = 20.0
@@ -56,7 +57,11 @@ class IntervalSearch:
         if not self.monotone:
             self._walk(sure)
             return None
-        if first is False and sure > self.lowest and self.asker.ask(Question(self.problem, sure)) is None:
+        simple = one_after_the_other(self.problem)
+        if simple is not None and not self._above_limit(simple.ii) and self.asker.accepts(simple):
+            self.best, sure = simple, simple.ii
+            self.note(f"II = {simple.ii}: one op after the other")
+        elif first is False and sure > self.lowest and self.asker.ask(Question(self.problem, sure)) is None:
             return sure
         self._climb(sure)
         self._close()
@@ -66,6 +71,8 @@ class IntervalSearch:
         """Double the step until some II has a schedule; `sure` is large enough for any."""
         step, ii = max(1, self.lowest // FIRST_STEP), self.lowest
         while not self._probe(ii, PATIENCE):
+            if self.best is not None and ii + step >= self.best.ii:
+                return
             if ii >= sure:
                 raise StoppedError(f"no verdict at II = {ii}, where a schedule must exist if there is one at all")
             ii = min(max(ii, self.lowest - 1) + step, sure)

@@ -14,14 +14,14 @@ when the last op may end), so its end is asked first, and where that has a solut
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from twill.asking import Asker, StoppedError
 from twill.bounds import contradictions, impossible_cycle, least_ii, lower_bounds
 from twill.engines.answers import Engine
 from twill.engines.registry import make
-from twill.joint.assemble import Question, assemble, decode
+from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
 from twill.modulo import ModuloAnswer, shortest, smallest_ii
 from twill.problem import Problem
@@ -31,38 +31,33 @@ from twill.search import Options
 READING = "published"
 
 
-def as_published(problem: Problem, *, mixed: bool = True) -> Problem:
-    """`problem` under the switches of the published reading: none of the hardware rules, whole spans as concurrency windows (A15).
+def as_published(problem: Problem) -> Problem:
+    """`problem` under the switches of the published reading: whole spans as concurrency windows (A15), none of the hardware rules.
 
-    mixed  False: ops that need different numbers of warps are never in one group (A13, equality of warp sets)
+    `cross_warp` and `mixed` stay as they are: the first is the paper's own ablation, the second decides between the two readings of
+    "the same warp" for ops of different widths (A13).
     """
-    rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False, mixed=mixed)
+    rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False)
     return replace(problem, rules=rules, limits=replace(problem.limits, registers_per_sm=None))
 
 
 def schedule(
     problem: Problem,
-    options: Options = Options(),
+    options: Options | None = None,
     progress: Callable[[str], None] | None = None,
     *,
-    mixed: bool = True,
     from_one: bool = False,
 ) -> Result:
-    """The first schedule that Algorithm 1 finds for `problem`, with every point that it visits.
+    """The first schedule that Algorithm 1 finds for `as_published(problem)`, with every point that it visits.
 
     options   `objectives` is not applied: the algorithm stops at its first solution
-    mixed     as in `as_published`
     from_one  let I ascend from 1, as published, and not from the bounds of stage 1; the answer is the same
 
     Status "optimal": the algorithm's answer.  "infeasible": proved that it never ends; "unknown": stopped before.  The certificate's
     reading is "published" and `checked` False: the independent check (`twill.verify.published`) is the caller's business.  A schedule
     may be shorter than the L of its claim, which is at least LEN(M).  Raises SolverError when an engine dies or lies.
     """
-    return Search(as_published(problem, mixed=mixed), options, progress or (lambda _: None), from_one=from_one).run()
-
-
-class _StoppedError(Exception):
-    """Time, memory or patience is over."""
+    return Search(as_published(problem), options or Options(), progress or (lambda _: None), from_one=from_one).run()
 
 
 class Search:
@@ -79,12 +74,12 @@ class Search:
     ) -> None:
         self.problem, self.options, self.progress, self.from_one = problem, options, progress, from_one
         self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb)
-        self.deadline = None if options.time_limit is None else time.monotonic() + options.time_limit
+        self.asker = Asker(problem, self.engine, options.time_limit)
         self.bounds: tuple[Bound, ...] = ()
         self.modulo: tuple[int, int] | None = None
         self.refuted: list[Refutation] = []
         self.probes: list[Probe] = []
-        self.engines: list[str] = []
+        self.engines: list[str] = []  # of stage 1
         self.lowest = 1
 
     def run(self) -> Result:
@@ -93,8 +88,8 @@ class Search:
             return Result(Schedule(1, 0, ()), self._certificate("optimal", "the loop body has no ops to schedule"))
         try:
             return self._run()
-        except (KeyboardInterrupt, _StoppedError) as stop:
-            why = str(stop) if isinstance(stop, _StoppedError) else "interrupted"
+        except (KeyboardInterrupt, StoppedError) as stop:
+            why = str(stop) if isinstance(stop, StoppedError) else "interrupted"
             return Result(None, self._certificate("unknown", why, (Claim("ii", None, self.lowest, False, why),)))
         finally:
             self.engine.close()
@@ -105,7 +100,7 @@ class Search:
         # Spills, areas and warp time bind in the steady state; here stage 1 must succeed first, which knows only these two.
         self.bounds = tuple(b for b in lower_bounds(self.problem) if b.kind in ("resource", "recurrence"))
         self.lowest = 1 if self.from_one else least_ii(self.bounds)
-        modulo = smallest_ii(self.problem, self.lowest, upper=self.options.max_ii, time_limit=self._left())
+        modulo = smallest_ii(self.problem, self.lowest, upper=self.options.max_ii, time_limit=self.asker.left())
         if modulo.status == "infeasible":
             return Result(None, self._certificate("infeasible", modulo.detail))
         for ii in modulo.excluded:
@@ -115,7 +110,7 @@ class Search:
             found = self._window(modulo)
             if found is not None:
                 return found
-            if modulo.ii == last:
+            if modulo.ii is not None and modulo.ii >= last:
                 reason = f"no solution up to II = {last}, from where on a larger interval changes nothing"
                 return Result(None, self._certificate("infeasible", reason))
             modulo = self._next(modulo)
@@ -128,8 +123,8 @@ class Search:
             ii += 1
             self.lowest = ii
             if self.options.max_ii is not None and ii > self.options.max_ii:
-                raise _StoppedError(f"no solution up to the limit II = {self.options.max_ii}")
-            modulo = shortest(self.problem, ii, time_limit=self._left())
+                raise StoppedError(f"no solution up to the limit II = {self.options.max_ii}")
+            modulo = shortest(self.problem, ii, time_limit=self.asker.left())
             if modulo.status != "infeasible":
                 return modulo
             self._refute(ii, None, "stage 1", f"no modulo schedule at II = {ii}")
@@ -138,15 +133,16 @@ class Search:
         """The algorithm's answer if it lies at this interval; None when no length of the window has a solution."""
         ii, first = modulo.ii, modulo.length
         if ii is None or first is None or modulo.status != "optimal":
-            raise _StoppedError(modulo.detail or "stage 1 gave no shortest modulo schedule")
+            raise StoppedError(modulo.detail or "stage 1 gave no shortest modulo schedule")
         self.modulo = (ii, first)
-        self._used(modulo.engine)
+        if modulo.engine not in self.engines:
+            self.engines.append(modulo.engine)
         last = -(-first // ii) * ii
         found = self._ask(ii, last)
         if found is None:
             self._probe(ii, range(first, last), "unsat", "implied")
             self._probe(ii, range(last, last + 1), "unsat", "asked")
-            self._refute(ii, last, self.engine.name, f"no solution of at most {last} cycles at II = {ii} ({self.engine.version})")
+            self._refute(ii, last, self.engine.name, self._none(ii, last))
             return None
         return self._shortest(ii, first, last, found)
 
@@ -158,14 +154,14 @@ class Search:
             better = self._ask(ii, target)
             asked.add(target)
             if better is None:
-                self._refute(ii, target, self.engine.name, f"no solution of at most {target} cycles at II = {ii} ({self.engine.version})")
+                self._refute(ii, target, self.engine.name, self._none(ii, target))
                 low = target + 1
             else:
                 found, high = better, max(first, better.length)
             target = (low + high) // 2
         for length in range(first, high + 1):
             self._probe(ii, range(length, length + 1), "sat" if length == high else "unsat", "asked" if length in asked else "implied")
-        evidence = f"the first II whose window [{first}, {last}] of lengths holds a solution ({self.engine.version})"
+        evidence = f"the first II whose window [{first}, {last}] of lengths holds a solution ({self.asker.version})"
         claims = (
             Claim("ii", ii, ii, True, evidence),
             Claim("length", high, high, True, "the shortest modulo schedule" if high == first else f"nothing shorter from {first} on"),
@@ -173,28 +169,13 @@ class Search:
         return Result(found, self._certificate("optimal", claims=claims))
 
     def _ask(self, ii: int, length: int) -> Schedule | None:
-        """A solution of the published system at (ii, length), or None when there is none; stops the search on "unknown"."""
-        formula, space = assemble(Question(self.problem, ii, length, options=Families(literal=True)))
-        answer = self.engine.decide(formula, self._left())
-        self._used(self.engine.version)
-        self.progress(f"II = {ii}, length {length}: {answer.status}")
-        if answer.status == "unsat":
-            return None
-        if answer.status != "sat" or answer.model is None:
-            raise _StoppedError(answer.detail or f"{answer.engine} gave no verdict")
-        return decode(space, answer.model)
+        """A solution of the published system at (ii, length), or None when there is none."""
+        found = self.asker.ask(Question(self.problem, ii, length, options=Families(literal=True)))
+        self.progress(f"II = {ii}, length {length}: {'unsat' if found is None else 'sat'}")
+        return found
 
-    def _left(self) -> float | None:
-        if self.deadline is None:
-            return None
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise _StoppedError(f"the time limit of {self.options.time_limit:g} s is over")
-        return left
-
-    def _used(self, engine: str) -> None:
-        if engine not in self.engines:
-            self.engines.append(engine)
+    def _none(self, ii: int, length: int) -> str:
+        return f"no solution of at most {length} cycles at II = {ii} ({self.asker.version})"
 
     def _probe(self, ii: int, lengths: range, verdict: str, how: str) -> None:
         self.probes += [Probe(ii, length, verdict, how) for length in lengths]
@@ -210,7 +191,7 @@ class Search:
             self.modulo,
             claims,
             tuple(self.refuted),
-            tuple(self.engines),
+            (*self.engines, *self.asker.versions),
             reason=reason,
             reading=READING,
             probes=tuple(self.probes),

@@ -77,8 +77,8 @@ def fuse(problem: Problem, chains: Iterable[tuple[str, ...]]) -> Problem:
             ops.append(replace(op, reservations=(), cycles=0, issue=0))
     kept = [_moved(dep, member) for dep in problem.dependences if not _inside(dep, member)]
     held = [Dependence(run.name, output, run.span, value=run.name) for run in found for output in run.outputs]
-    origins = (*problem.provenance.origins, *(_origin(problem, run) for run in found))
-    said = replace(problem.provenance, origins=origins)
+    known = {**{o.op: o for o in problem.provenance.origins}, **{run.name: _origin(problem, run) for run in found}}
+    said = replace(problem.provenance, origins=tuple(known[op.name] for op in ops if op.name in known))
     return replace(problem, ops=tuple(ops), dependences=_merged([*kept, *held]), provenance=said)
 
 

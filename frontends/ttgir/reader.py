@@ -105,13 +105,17 @@ class Reader:
 
     def skip(self) -> None:
         """Move over space and comments."""
-        start = self.pos
+        text, start = self.text, self.pos
         self.newline = False
-        if start < len(self.text) and self.text[start] in _BLANK:
-            match = _SPACE.match(self.text, start)
-            if match is not None and match.end() > start:
-                self.pos = match.end()
-                self.newline = self.text.find("\n", start, self.pos) >= 0
+        if start >= len(text) or text[start] not in _BLANK:
+            return
+        if text[start] == " " and text[start + 1 : start + 2] not in _BLANK:  # by far the most frequent case
+            self.pos = start + 1
+            return
+        match = _SPACE.match(text, start)
+        if match is not None and match.end() > start:
+            self.pos = match.end()
+            self.newline = text.find("\n", start, self.pos) >= 0
 
     def jump(self, pos: int) -> None:
         """Continue at `pos`."""

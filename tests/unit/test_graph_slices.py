@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import twill
 from twill import costs, macro_costs
 from twill.examples import contents
+from twill.frontends.graph_json import problem_from_dict, problem_to_json
 from twill.frontends.ttgir import parse
 from twill.graph.build import loop_graph
 from twill.graph.loopgraph import LoopGraph
@@ -114,6 +116,7 @@ def test_a_schedule_of_the_macro_form_is_one_of_the_fine_form() -> None:
     fine, macro = costs.price(fused, machine), macro_costs.price(fused, machine)
     assert [op.name for op in macro.ops if op.kind == "slices"] == ["slices.1/0", "slices.1/1"]
     assert macro.provenance.origin("slices.1/0").source == "elementwise.2/0, exp2.1/0, reduce_sum.1/0, convert.1/0"
+    assert problem_from_dict(json.loads(problem_to_json(macro))) == macro
     demands = [sorted((r.unit, r.duration * r.amount) for op in p.ops for r in op.reservations) for p in (fine, macro)]
     assert demands[0] == demands[1]
     found = twill.schedule(macro, Options(objectives=()))

@@ -90,6 +90,19 @@ def test_a_condition_without_else() -> None:
         result(body, x=1)
 
 
+def test_asserts_stop_and_prints_are_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    body = """%r = arith.constant 3 : i32
+      tt.print "x: " {hex = false, isSigned = array<i32: 1>} : %x : i32
+      %zero = arith.constant 0 : i32
+      %c = arith.cmpi sgt, %x, %zero : i32
+      cf.assert %c, "must be positive"
+      """
+    assert result(body, x=1) == [3]
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(Trap, match=r"'cf.assert' of program \(0, 0, 0\) fails: must be positive\."):
+        result(body, x=0)
+
+
 def test_while_loops() -> None:
     """Collatz steps."""
     body = """%zero = arith.constant 0 : i32
@@ -132,6 +145,11 @@ def test_branches_between_blocks() -> None:
         out = np.full(1, -99, np.int32)
         run(kernel("%o: !tt.ptr<i32>, %x: i32", BRANCHES), [out, x], (1, 1, 1))
         assert out.tolist() == [expected]
+
+
+def test_what_cannot_be_reached_must_not_be() -> None:
+    with pytest.raises(Trap, match=r"'ub.unreachable' of program \(0, 0, 0\) is reached\."):
+        run(kernel("", "cf.br ^bb\n^bb:\nub.unreachable"), [], (1, 1, 1))
 
 
 @pytest.mark.parametrize(

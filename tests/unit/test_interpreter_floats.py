@@ -101,7 +101,7 @@ def test_comparisons_of_numbers_and_nan(evaluate: Evaluate) -> None:
         assert evaluate(f"%r = arith.cmpf {name}, %a, %b : T", a, b).tolist() == [*values, 1], name
     always = '%r = "arith.cmpf"(%a, %b) {predicate = 15 : i64} : (T, T) -> tensor<4xi1>'
     assert evaluate(always, a, b).tolist() == [True] * 4
-    with pytest.raises(Unsupported, match="'arith.cmpf' has the attribute predicate = 16, which the interpreter does not know"):
+    with pytest.raises(Unsupported, match=r"'arith.cmpf' has the attribute predicate = 16, which the interpreter does not know"):
         evaluate(always.replace("15", "16"), a, b)
 
 
@@ -172,6 +172,10 @@ def test_functions_are_rounded_once_from_the_true_value(evaluate: Evaluate) -> N
     powers = evaluate("%r = math.powf %a, %a : T", x)
     assert (np.abs(powers - [float(v) ** float(v) for v in x]) <= 0.5001 * np.spacing(powers)).all()
     assert evaluate("%r = math.atan2 %a, %b : T", np.float32([1]), np.float32([-1])).tolist() == [float(np.float32(0.75 * math.pi))]
+    assert evaluate("%r = math.fpowi %a, %b : T, i32", np.float32(1.5), np.int32(3)).tolist() == 3.375
+    assert evaluate("%r = tt.precise_sqrt %a : T", np.float32([2])).tolist() == [float(np.float32(math.sqrt(2)))]
+    for name in ("precise", "approx"):
+        assert evaluate(f"%r = tt.{name}_divf %a, %b : T", np.float32([1]), np.float32([3])).tolist() == [float(np.float32(1 / 3))]
     assert evaluate("%r = math.exp2 %a : T", np.float16([0.5])).tolist() == [float(np.float16(math.sqrt(2)))]
     assert evaluate("%r = math.log2 %a : T", np.float32([0, -1])).tolist()[0] == -INF
 

@@ -1,9 +1,7 @@
-"""Memory of the interpreter: pointers, descriptors, shared and tensor memory, mbarriers, and what must not be done with them."""
+"""Global memory of the interpreter: pointers, atomics and descriptors, and what must not be done with them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -11,12 +9,7 @@ import numpy as np
 import pytest
 
 from twill.frontends.ttgir import parse
-from twill.simulate import PointerTable, State, TensorMap, Trap, execute, run
-from twill.simulate.buffers import fresh
-from twill.simulate.memory import GlobalMemory
-
-Evaluate = Callable[..., Any]
-Array = np.ndarray[Any, Any]
+from twill.simulate import PointerTable, TensorMap, Trap, run
 
 ALIASES = """#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #smem = #ttg.shared_memory
@@ -33,9 +26,7 @@ def launch(parameters: str, body: str, *arguments: Any, grid: tuple[int, int, in
 def pointers(name: str, element: str) -> str:
     """%p{name}: pointers to four elements of the argument %{name} from %i on."""
     type_ = f"tensor<4x!tt.ptr<{element}>>"
-    return (
-        f"%s{name} = tt.splat %{name} : !tt.ptr<{element}> -> {type_}\n%p{name} = tt.addptr %s{name}, %i : {type_}, tensor<4xi32>"
-    )
+    return f"%s{name} = tt.splat %{name} : !tt.ptr<{element}> -> {type_}\n%p{name} = tt.addptr %s{name}, %i : {type_}, tensor<4xi32>"
 
 
 def copy(load: str, store: str) -> str:
@@ -107,7 +98,7 @@ def test_writing_what_is_read_only_traps() -> None:
 
 
 def test_null_and_strange_pointers_trap() -> None:
-    with pytest.raises(Trap, match="'tt.load' of program .* reads through a pointer that points to no argument"):
+    with pytest.raises(Trap, match=r"'tt.load' of program .* reads through a pointer that points to no argument"):
         launch(XY, copy("", ""), None, np.zeros(4, np.float32))
 
 
@@ -128,6 +119,18 @@ def test_memory_seen_through_another_element_type() -> None:
     y = np.zeros(1, np.int32)
     launch("%x: !tt.ptr<f32>, %y: !tt.ptr<i32>", body, np.float32([1.0]), y)
     assert y.tolist() == [0x3F800000]
+
+
+def test_addresses_are_numbers() -> None:
+    body = """%two = arith.constant 2 : i32
+      %p = tt.addptr %x, %two : !tt.ptr<f32>, i32
+      %a = tt.ptr_to_int %x : !tt.ptr<f32> -> i64
+      %b = tt.ptr_to_int %p : !tt.ptr<f32> -> i64
+      %d = arith.subi %b, %a : i64
+      tt.store %y, %d : !tt.ptr<i64>"""
+    y = np.zeros(1, np.int64)
+    launch("%x: !tt.ptr<f32>, %y: !tt.ptr<i64>", body, np.zeros(4, np.float32), y)
+    assert y.tolist() == [8]
 
 
 def test_an_array_passed_twice_is_one_array() -> None:
@@ -219,6 +222,14 @@ def test_compare_and_swap_swaps_when_the_bits_are_equal() -> None:
         assert (x.tolist(), y.tolist()) == ([after], [before])
 
 
+def test_atomic_loads_and_stores() -> None:
+    body = """%v = "tt.atomic_load"(%x) {sem = 2 : i32, scope = 1 : i32} : (!tt.ptr<i32>) -> i32
+      "tt.atomic_store"(%y, %v) {sem = 3 : i32, scope = 1 : i32} : (!tt.ptr<i32>, i32) -> ()"""
+    y = np.int32([0])
+    launch("%x: !tt.ptr<i32>, %y: !tt.ptr<i32>", body, np.int32([5]), y)
+    assert y.tolist() == [5]
+
+
 BLOCK = "!tt.tensordesc<4x8xf16, #shared>"
 
 
@@ -249,7 +260,9 @@ def test_a_descriptor_store_is_clipped() -> None:
     launch(DESCRIPTORS, moved("0 0", "tt.descriptor_store %y[%a, %b], %v"), SOURCE, out)
     assert out.tolist() == SOURCE[:3, :8].tolist()
     out = np.full((6, 8), 9, np.float16)
-    body = moved("2 0", "tt.descriptor_store %y[%c, %d], %v").replace("%v = tt", "%c = arith.constant -1 : i32\n%d = arith.constant 3 : i32\n%v = tt")
+    body = moved("2 0", "tt.descriptor_store %y[%c, %d], %v").replace(
+        "%v = tt", "%c = arith.constant -1 : i32\n%d = arith.constant 3 : i32\n%v = tt"
+    )
     launch(DESCRIPTORS, body, SOURCE, out)
     expected = np.full((6, 8), 9, np.float16)
     expected[:3, 3:] = SOURCE[3:6, :5]
@@ -303,179 +316,6 @@ def test_gather_and_scatter_of_rows() -> None:
     expected = np.zeros((6, 16))
     expected[[5, 0, 2], 4:12] = SOURCE[[5, 0, 2], 4:12]
     assert out.tolist() == expected.tolist()
-
-
-SHARED = "!ttg.memdesc<{}xf16, #shared, #smem, mutable>"
-PAIR = np.arange(32, dtype=np.float16).reshape(4, 8)
-
-
-def test_a_buffer_is_a_copy_and_a_load_another(evaluate: Evaluate) -> None:
-    lines = f"""%m = ttg.local_alloc %a : (T) -> {SHARED.format("4x8")}
-      %first = ttg.local_load %m : {SHARED.format("4x8")} -> T
-      ttg.local_store %b, %m : T -> {SHARED.format("4x8")}
-      %second = ttg.local_load %m : {SHARED.format("4x8")} -> T
-      %r = arith.subf %second, %first : T"""
-    assert (evaluate(lines, PAIR, PAIR + 1) == 1).all()
-
-
-def test_views_share_their_buffer(evaluate: Evaluate) -> None:
-    lines = f"""%one = arith.constant 1 : i32
-      %m = ttg.local_alloc : () -> {SHARED.format("2x4x8")}
-      %s = ttg.memdesc_index %m[%one] : {SHARED.format("2x4x8")} -> {SHARED.format("4x8")}
-      ttg.local_store %a, %s : T -> {SHARED.format("4x8")}
-      %t = ttg.memdesc_trans %s {{order = array<i32: 1, 0>}} : {SHARED.format("4x8")} -> {SHARED.format("8x4")}
-      %c = ttg.memdesc_subslice %t [2, 1] : {SHARED.format("8x4")} -> {SHARED.format("4x2")}
-      %r = ttg.local_load %c : {SHARED.format("4x2")} -> tensor<4x2xf16>"""
-    assert evaluate(lines, PAIR).tolist() == PAIR.T[2:6, 1:3].tolist()
-    reshaped = f"""%m = ttg.local_alloc %a : (T) -> {SHARED.format("4x8")}
-      %s = ttg.memdesc_reshape %m : {SHARED.format("4x8")} -> {SHARED.format("2x16")}
-      %r = ttg.local_load %s : {SHARED.format("2x16")} -> tensor<2x16xf16>"""
-    assert evaluate(reshaped, PAIR).tolist() == PAIR.reshape(2, 16).tolist()
-
-
-def test_an_index_outside_a_buffer_traps(evaluate: Evaluate) -> None:
-    lines = f"""%m = ttg.local_alloc : () -> {SHARED.format("2x4x8")}
-      %s = ttg.memdesc_index %m[%a] : {SHARED.format("2x4x8")} -> {SHARED.format("4x8")}"""
-    for index, shown in ((2, 2), (-1, -1)):
-        with pytest.raises(Trap, match=f"'ttg.memdesc_index' of program .* selects element {shown} of 2 of a buffer"):
-            evaluate(lines, np.int32(index))
-
-
-TENSOR = "!ttg.memdesc<4x8xf32, #tmem, #ttng.tensor_memory, mutable>"
-
-
-@pytest.mark.parametrize(
-    ("lines", "op"),
-    [
-        (f"%m = ttg.local_alloc : () -> {SHARED.format('4x8')}\n%r = ttg.local_load %m : {SHARED.format('4x8')} -> T", "ttg.local_load"),
-        (f"%m, %t = ttng.tmem_alloc : () -> ({TENSOR}, !ttg.async.token)\n%r, %u = ttng.tmem_load %m[%t] : {TENSOR} -> T", "ttng.tmem_load"),
-        (
-            f"%m = ttg.local_alloc %a : (T) -> {SHARED.format('4x8')}\nttg.local_dealloc %m : {SHARED.format('4x8')}\n"
-            f"%r = ttg.local_load %m : {SHARED.format('4x8')} -> T",
-            "ttg.local_load",
-        ),
-    ],
-)
-def test_reading_what_nothing_has_written_traps(evaluate: Evaluate, lines: str, op: str) -> None:
-    with pytest.raises(Trap) as error:
-        evaluate(lines, PAIR.astype(np.float32) if "tmem" in op else PAIR)
-    assert f"'{op}' of program (1, 2, 3) reads a buffer that nothing has written. {HINT}" in str(error.value)
-
-
-def test_a_partly_written_buffer_traps_with_the_count(evaluate: Evaluate) -> None:
-    lines = f"""%one = arith.constant 1 : i32
-      %m = ttg.local_alloc : () -> {SHARED.format("2x4x8")}
-      %s = ttg.memdesc_index %m[%one] : {SHARED.format("2x4x8")} -> {SHARED.format("4x8")}
-      ttg.local_store %a, %s : T -> {SHARED.format("4x8")}
-      %r = ttg.local_load %m : {SHARED.format("2x4x8")} -> tensor<2x4x8xf16>"""
-    with pytest.raises(Trap, match="reads a buffer of which 32 of 64 elements nothing has written"):
-        evaluate(lines, PAIR)
-
-
-MMA = f"""%m = ttg.local_alloc %a : (T) -> {SHARED.format("8x8")}
-      %d, %t = ttng.tmem_alloc : () -> ({TENSOR.replace("4x8", "8x8")}, !ttg.async.token)
-      %u = ttng.tc_gen5_mma %m, %m, %d[%t], %b, %c : {SHARED.format("8x8")}, {SHARED.format("8x8")}, {TENSOR.replace("4x8", "8x8")}
-      %r, %v = ttng.tmem_load %d[%u] : {TENSOR.replace("4x8", "8x8")} -> tensor<8x8xf32>"""
-
-
-def test_tensor_core_products_accumulate_in_tensor_memory(evaluate: Evaluate) -> None:
-    a = np.eye(8, dtype=np.float16) * 3
-    product, _ = evaluate(MMA, a, np.array(False), np.array(True))
-    assert product.tolist() == (np.eye(8) * 9).tolist()
-    start = MMA.replace("%u =", "%w = ttng.tmem_store %e, %d[%t], %c : tensor<8x8xf32> -> " + TENSOR.replace("4x8", "8x8") + "\n%u =")
-    start = start.replace("%e", "%f").replace("%w =", "%f = arith.extf %a : T to tensor<8x8xf32>\n%w =").replace("%d[%t], %b", "%d[%w], %b")
-    product, _ = evaluate(start, a, np.array(True), np.array(True))
-    assert product.tolist() == (np.eye(8) * 12).tolist()
-
-
-def test_an_accumulator_that_is_used_must_be_written(evaluate: Evaluate) -> None:
-    a = np.eye(8, dtype=np.float16)
-    with pytest.raises(Trap, match="'ttng.tc_gen5_mma' of program .* reads a buffer that nothing has written"):
-        evaluate(MMA, a, np.array(True), np.array(True))
-    with pytest.raises(Trap, match="'ttng.tmem_load' of program .* reads a buffer that nothing has written"):
-        evaluate(MMA, a, np.array(False), np.array(False))  # the product is predicated off
-
-
-BARRIER = "!ttg.memdesc<1xi64, #shared, #smem, mutable>"
-
-
-def protocol(*steps: str) -> str:
-    """Ops on one mbarrier with two arrivals a phase; waits are on %a."""
-    words = {
-        "arrive": f"ttng.arrive_barrier %m, 1 : {BARRIER}",
-        "expect": f"%t{{}} = arith.constant true\nttng.barrier_expect %m, 64, %t{{}} : {BARRIER}",
-        "copy": f"%c{{}} = arith.constant 0 : i32\nttng.async_tma_copy_global_to_local %x[%c{{}}, %c{{}}] %s, %m, %yes : "
-        f"{BLOCK}, {BARRIER} -> {SHARED.format('4x8')}",
-        "wait 0": f"%w{{}} = arith.constant 0 : i32\nttng.wait_barrier %m, %w{{}} : {BARRIER}",
-        "wait 1": f"%w{{}} = arith.constant 1 : i32\nttng.wait_barrier %m, %w{{}} : {BARRIER}",
-    }
-    body = "\n".join(words[step].replace("{}", str(i)) for i, step in enumerate(steps))
-    return f"""%yes = arith.constant true
-      %s = ttg.local_alloc : () -> {SHARED.format("4x8")}
-      %m = ttg.local_alloc : () -> {BARRIER}
-      ttng.init_barrier %m, 2 : {BARRIER}
-      {body}"""
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        ["wait 1"],
-        ["arrive", "arrive", "wait 0"],
-        ["arrive", "arrive", "wait 0", "arrive", "arrive", "wait 1"],
-        ["arrive", "expect", "copy", "wait 0"],
-        ["expect", "copy", "arrive", "wait 0"],
-        ["copy", "expect", "arrive", "wait 0"],
-    ],
-)
-def test_a_phase_ends_with_its_arrivals_and_bytes(steps: list[str]) -> None:
-    launch(f"%x: {BLOCK}", protocol(*steps), SOURCE)
-
-
-@pytest.mark.parametrize(
-    ("steps", "sentence"),
-    [
-        (["wait 0"], "waits for ever: the barrier's phase of parity 0 lacks 2 arrivals and 0 bytes"),
-        (["arrive", "wait 0"], "waits for ever: the barrier's phase of parity 0 lacks 1 arrivals and 0 bytes"),
-        (["arrive", "expect", "wait 0"], "waits for ever: the barrier's phase of parity 0 lacks 0 arrivals and 64 bytes"),
-        (["arrive", "arrive", "wait 1"], "waits for ever: the barrier's phase of parity 1 lacks 2 arrivals and 0 bytes"),
-        (["arrive", "expect", "arrive"], "arrives at a barrier that has seen all of its 2 arrivals of this phase"),
-    ],
-)
-def test_a_wait_without_end_and_a_wrong_arrival_trap(steps: list[str], sentence: str) -> None:
-    with pytest.raises(Trap, match=re.escape(sentence)):
-        launch(f"%x: {BLOCK}", protocol(*steps), SOURCE)
-
-
-def test_ops_run_in_any_order_on_any_environment() -> None:
-    """What the executor of a pipelined program does: ops one by one, values and buffers from elsewhere."""
-    text = f"""{ALIASES}module {{
-      tt.func public @k(%a: tensor<4x8xf16>) {{
-        %b = arith.addf %a, %a : tensor<4x8xf16>
-        %m = ttg.local_alloc %b : (tensor<4x8xf16>) -> {SHARED.format("4x8")}
-        %r = ttg.local_load %m : {SHARED.format("4x8")} -> tensor<4x8xf16>
-        tt.return
-      }}
-    }}"""
-    program = parse(text, "k.ttgir")
-    add, alloc, load, _ = program.body.operations
-    (a,) = program.body.arguments
-    slot = fresh(program.type(alloc.results[0]))  # type: ignore[arg-type]
-    state = State(program, GlobalMemory(), allocate=lambda op, type_: slot)
-    env: dict[int, Any] = {a: PAIR}
-    with pytest.raises(Trap, match=r"'ttg.local_load' of program \(0, 0, 0\) uses %m before anything has computed it"):
-        execute(load, env, state)
-    for op in (add, alloc):
-        execute(op, env, state)
-    assert env[alloc.results[0]] is slot
-    later: dict[int, Any] = {a: PAIR + 1}
-    execute(add, later, state)
-    execute(load, env, state)
-    assert env[load.results[0]].tolist() == (2 * PAIR).tolist()
-    assert later[add.results[0]].tolist() == (2 * PAIR + 2).tolist()
-    slot.forget()
-    with pytest.raises(Trap, match="reads a buffer that nothing has written"):
-        execute(load, env, state)
 
 
 def test_narrow_elements_in_memory() -> None:

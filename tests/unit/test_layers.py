@@ -43,12 +43,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.interval": (*SOLVING, "twill.asking"),
     "twill.search": (*SOLVING, "twill.asking", "twill.interval"),
     "twill.literal": (*SOLVING, "twill.asking", "twill.search"),
+    "twill.retime": ("twill.bounds", "twill.normalize"),
+    "twill.raw_costs": ("twill.bounds", "twill.normalize", "twill.retime", "twill.verify"),
     "twill.macro_costs": ("twill.costs",),
     "twill.subtiling": ("twill.bounds", "twill.costs", "twill.graph", "twill.search"),
     "twill.pipeline": (),
     "twill.perf": ("twill.engines.yices_library",),
     "twill.examples": ("twill.files", "twill.frontends"),
-    "twill.report": ("twill.verify", "twill.costs"),
+    "twill.report": ("twill.verify", "twill.costs", "twill.normalize"),
     "twill.cli": ("twill",),
 }
 

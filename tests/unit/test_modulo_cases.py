@@ -9,6 +9,7 @@ import pytest
 from twill.bounds import least_ii, lower_bounds
 from twill.frontends.graph_json import read_golden
 from twill.modulo import ModuloAnswer, monotone, sequential_ii, shortest, smallest_ii
+from twill.modulo.cbc import Cbc
 from twill.modulo.exact import broken
 from twill.problem import Dependence, Limits, Op, Problem, Reservation
 
@@ -111,6 +112,13 @@ def test_intervals_are_walked_one_by_one_where_they_must_be() -> None:
     assert [(a.ii, a.excluded) for a in (smallest_ii(problem, 5), smallest_ii(problem, 6))] == [(5, ()), (7, (6,))]
 
 
+def test_no_interval_is_skipped_where_feasibility_is_not_monotone() -> None:
+    # The rows are 12 apart: 3, 4 and 6 divide that, 5 does not.
+    op = Op("a", reservations=table((0, 1, 1), (12, 1, 1)), cycles=13)
+    answer = smallest_ii(Problem("holes", (op,), (), Limits((("X", 1),))), 3)
+    assert (answer.status, answer.ii, answer.excluded) == ("optimal", 5, (3, 4))
+
+
 def test_where_feasibility_is_monotone_the_interval_is_bisected() -> None:
     problem = graph("a U 100 100; b U 100 100", "a b 100 0; b a 100 1")
     answer = smallest_ii(problem, 1)
@@ -130,10 +138,11 @@ def test_split_rows_without_a_hole_are_monotone() -> None:
     assert not monotone(one((1, 2, 1)))
 
 
-def test_a_row_longer_than_the_interval_holds_several_servers() -> None:
+@pytest.mark.parametrize("method", ["cbc", "cpsat"])
+def test_a_row_longer_than_the_interval_holds_several_servers(method: str) -> None:
     ops = (Op("long", reservations=table((0, 5, 1)), cycles=5), Op("short", reservations=table((0, 1, 1)), cycles=1))
     problem = Problem("wrap", ops, (Dependence("long", "short", 0),), Limits((("X", 3),)))
-    answer = smallest_ii(problem)
+    answer = smallest_ii(problem, method=method)
     assert (answer.status, answer.ii) == ("optimal", 2)
     # At 2 the long row holds two servers always and a third in every other cycle: the short one must take a cycle between.
     assert answer.length == 5
@@ -145,9 +154,9 @@ def test_three_of_two_servers() -> None:
     ops = tuple(Op(f"o{i}", reservations=table((0, 3, 1)), cycles=3) for i in range(3))
     problem = Problem("two", ops, (), Limits((("X", 2),)))
     assert [shortest(problem, ii).status for ii in (4, 5, 6)] == ["infeasible", "optimal", "optimal"]
-    answer = shortest(problem, 5)
-    assert holds(problem, answer)
-    assert answer.length == 6
+    for answer in (shortest(problem, 5), shortest(problem, 5, solver=Cbc())):
+        assert holds(problem, answer)
+        assert answer.length == 6
 
 
 def test_amounts_add_up() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from twill.modulo import shortest
 from twill.modulo.circle import fold
 from twill.modulo.stage import Stage
 from twill.modulo.symmetry import interchangeable
@@ -41,6 +42,16 @@ def test_the_floor_is_none_when_exclusive_ops_must_coincide() -> None:
     assert Stage(chain("a U 2; b U 2", "a b 0 0; b a 0 0"), 9).floor() is None
     # b is pressed to start within 1 cycle of a, and at II 4 that leaves no room beside a's 2 cycles.
     assert Stage(chain("a U 2; b U 2", "a b 0 0; b a 3 1"), 4).floor() is None
+
+
+def test_trying_out_turns_excludes_more_than_the_floor_and_nothing_that_exists() -> None:
+    joined = chain("a U 5; b U 4; c V 2; d V 1", "a c 5 0; a d 5 0; b c 4 0; b d 4 0; b a 2 1")
+    stage = Stage(joined, 9)
+    assert stage.floor() == 11
+    assert [stage.excludes(length) for length in (10, 11, 12, 13)] == [True, True, False, False]
+    assert shortest(joined, 9).length == 12
+    free = chain("a U 3; b U 3; c U 3", "")
+    assert [Stage(free, 12).excludes(length) for length in (8, 9)] == [True, False]
 
 
 @pytest.mark.parametrize(

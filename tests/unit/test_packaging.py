@@ -46,7 +46,7 @@ def test_distribution_metadata(pyproject: dict[str, Any]) -> None:
 def test_hard_dependencies_hold_no_gpl_code_and_no_compiler() -> None:
     hard = [r for r in metadata.requires("twill-scheduler") or [] if "extra ==" not in r]
     names = sorted(r.split(">")[0].split("<")[0].split("=")[0].strip() for r in hard)
-    assert names == ["click", "networkx", "numpy", "ortools", "pulp", "rich"]
+    assert names == ["click", "ml_dtypes", "networkx", "numpy", "ortools", "pulp", "rich"]
 
 
 def test_data_files_are_installed() -> None:

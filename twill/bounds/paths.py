@@ -41,18 +41,15 @@ def positive_cycle(count: int, arcs: Sequence[Arc]) -> tuple[int, ...] | None:
 
 def _closed(count: int, arcs: Sequence[Arc], arriving: Sequence[int | None]) -> tuple[int, ...] | None:
     """A cycle of the graph whose only arcs are the arriving ones, as arc indices in order."""
-    seen_from: list[int | None] = [None] * count
+    walk = [-1] * count  # the walk, named by its start, that came by first
     for start in range(count):
-        node = start
-        while seen_from[node] is None:
-            seen_from[node] = start
-            index = arriving[node]
-            if index is None:
-                break
+        node, index = start, arriving[start]
+        while index is not None and walk[node] < 0:
+            walk[node] = start
             node = arcs[index][0]
-        else:
-            if seen_from[node] == start:
-                return _unwind(arcs, arriving, node)
+            index = arriving[node]
+        if index is not None and walk[node] == start:
+            return _unwind(arcs, arriving, node)
     return None
 
 
@@ -70,7 +67,7 @@ def _unwind(arcs: Sequence[Arc], arriving: Sequence[int | None], node: int) -> t
 def longest_paths(count: int, arcs: Sequence[Arc]) -> Gaps:
     """gaps[u, v] = weight of the longest path from u to v (0 for u = v), FAR when there is none.
 
-    The graph has no positive cycle.  Weights are at least FAR; weights and path sums stay below 2**60 (costs are below 2**31).
+    The graph has no positive cycle.  Weights and path sums are below 2**60 (costs are below 2**31); those below FAR count as FAR.
     """
     gaps = np.full((count, count), FAR, dtype=np.int64)
     np.fill_diagonal(gaps, 0)

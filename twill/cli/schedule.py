@@ -13,10 +13,13 @@ import twill
 from twill.cli import output
 from twill.cli.options import debug_option, engine_options
 from twill.cli.progress import Progress, Stopwatch
+from twill.cli.reading import Reading, reading_options
 from twill.errors import ExitCode
 from twill.files import write_text
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from twill.problem import Problem
     from twill.schedule import Result
     from twill.search import Options
@@ -42,6 +45,8 @@ STATUS = {
     help="Costs of CUDA-core work beside a busy tensor core, or beside an idle one.",
 )
 @click.option("--no-cross-warp", is_flag=True, help="No register value may leave its warp group.")
+@click.option("--equal-warps", is_flag=True, help="Ops that need different numbers of warps may not share a group.")
+@reading_options
 @engine_options
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write schedule and evidence (for `twill check`).")
 @click.option("--problem-json", metavar="FILE", type=click.Path(), help="Write the costed graph.")
@@ -56,6 +61,8 @@ def schedule(
     function: str | None,
     coupling: str,
     no_cross_warp: bool,
+    equal_warps: bool,
+    reading: Reading,
     options: Options,
     json_file: str | None,
     problem_json: str | None,
@@ -80,7 +87,11 @@ def schedule(
       1 internal     3 unsupported    5 no answer in time    7 failed verification
     """
     watch = Stopwatch()
-    problem = _problem(file, machine, loop_line, function, coupling, no_cross_warp, watch)
+    raw = _problem(file, machine, loop_line, function, coupling, watch)
+    raw = replace(raw, rules=replace(raw.rules, cross_warp=raw.rules.cross_warp and not no_cross_warp))
+    raw = replace(raw, rules=replace(raw.rules, mixed=raw.rules.mixed and not equal_warps))
+    normalized = reading.normalized(raw)
+    problem = _as_read(raw if normalized is None else normalized.problem, reading)
     if problem_json is not None:
         from twill.frontends.graph_json import problem_to_json
 
@@ -89,48 +100,61 @@ def schedule(
         from twill.report.dot import dot
 
         write_text(dot_file, dot(problem))
-    result = _search(problem, options, sys.stderr.isatty() if progress is None else progress, watch)
+    result = _search(problem, options, reading, sys.stderr.isatty() if progress is None else progress, watch)
+    before: list[RenderableType] = []
+    if normalized is not None:
+        from twill.report.normalization import normalization
+
+        before = normalization(normalized.report, result)
+        problem = _as_read(raw, reading)
+        result = twill.on_raw_costs(problem, normalized, result)
     if json_file is not None:
-        _write_result(json_file, problem, result, options)
+        _write_result(json_file, problem, result, options, reading)
     if not quiet:
-        _print_report(problem, result, watch)
+        _print_report(problem, result, before, watch)
     return STATUS[result.certificate.status]
 
 
-def _problem(
-    file: Path, machine: str | None, loop_line: int | None, function: str | None, coupling: str, no_cross_warp: bool, watch: Stopwatch
-) -> Problem:
+def _problem(file: Path, machine: str | None, loop_line: int | None, function: str | None, coupling: str, watch: Stopwatch) -> Problem:
     if file.suffix == ".json":
         for given, option in ((machine, "--machine"), (loop_line, "--loop"), (function, "--function")):
             if given is not None:
                 raise click.UsageError(f"{option} is for kernels; a graph (.json) carries its costs and limits.")
     problem = twill.load_problem(file, machine, function=function, loop_line=loop_line, coupling=coupling, stage=watch.stage)
     watch.stage("")
-    return replace(problem, rules=replace(problem.rules, cross_warp=False)) if no_cross_warp else problem
+    return problem
 
 
-def _search(problem: Problem, options: Options, shown: bool, watch: Stopwatch) -> Result:
+def _as_read(problem: Problem, reading: Reading) -> Problem:
+    if not reading.literal:
+        return problem
+    from twill.literal import as_published
+
+    return as_published(problem)
+
+
+def _search(problem: Problem, options: Options, reading: Reading, shown: bool, watch: Stopwatch) -> Result:
     progress = Progress(shown)
     watch.stage("search")
     try:
-        return twill.schedule(problem, options, progress)
+        return (twill.schedule_published if reading.literal else twill.schedule)(problem, options, progress)
     finally:
         watch.stage("")
         progress.close()
 
 
-def _write_result(path: str, problem: Problem, result: Result, options: Options) -> None:
+def _write_result(path: str, problem: Problem, result: Result, options: Options, reading: Reading) -> None:
     from twill.frontends.graph_json import schedule_to_json
 
     asked = {"engine": options.engine, "max_ii": options.max_ii, "memory_limit_mb": options.memory_limit_mb}
-    write_text(path, schedule_to_json(problem, result, asked))
+    write_text(path, schedule_to_json(problem, result, {**asked, **reading.asked}))
 
 
-def _print_report(problem: Problem, result: Result, watch: Stopwatch) -> None:
+def _print_report(problem: Problem, result: Result, before: list[RenderableType], watch: Stopwatch) -> None:
     from twill.report.render import render
     from twill.report.text import report
 
     watch.stage("check")
     audit = twill.check(problem, result.schedule) if result.schedule is not None else None
     watch.stage("")
-    output.emit(render(report(problem, result, audit, watch.seconds), sys.stdout))
+    output.emit(render([*before, *report(problem, result, audit, watch.seconds)], sys.stdout))

@@ -4,7 +4,8 @@ Every op that the axis runs through is copied once per sub-tile, in place; ops t
 serve all sub-tiles.  What can be made anew wherever it is needed is made in the blocks that are needed.  A matrix product that
 contracts the axis becomes a chain: each sub-tile adds to what the one before left.
 
-Tensor descriptors whose blocks the axis runs through describe smaller blocks: the host must make them so.
+Tensor descriptors whose blocks the axis runs through describe smaller blocks: the host must make them so.  Text, lines and spans stay
+those of the whole program.
 """
 
 from __future__ import annotations

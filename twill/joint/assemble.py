@@ -12,6 +12,7 @@ from twill.joint.exact import Excess, excesses
 from twill.joint.formula import Builder, Formula, Model
 from twill.joint.groups import add_groups
 from twill.joint.length import add_length
+from twill.joint.liveness import bound_instances
 from twill.joint.memory import add_memory
 from twill.joint.registers import add_registers
 from twill.joint.space import Options, Space
@@ -27,6 +28,7 @@ class Question:
     length   at most this many cycles per iteration; None: any length
     at_most  (objective, bound) pairs, objectives as in `crossing.OBJECTIVES`
     counted  live instances that limits count per value (see `liveness`)
+    bounded  no value may have more live instances than are counted: every model is exact, but "unsatisfiable" proves nothing
     """
 
     problem: Problem
@@ -35,10 +37,16 @@ class Question:
     at_most: tuple[tuple[str, int], ...] = ()
     options: Options = field(default_factory=Options)
     counted: int = 2
+    bounded: bool = False
 
     def refined(self, found: list[Excess]) -> Question:
-        """The same question, counting as many live instances as `found` shows to matter."""
-        return replace(self, counted=max(self.counted, *(e.counted for e in found)))
+        """The same question, counting more live instances, at most as many as `found` shows to matter.
+
+        Twice as many is usually enough: what exceeds a limit does so with a few instances of large values, not with the many that a
+        small value may have.
+        """
+        needed = max(e.counted for e in found)
+        return replace(self, counted=max(self.counted, min(needed, 2 * self.counted)))
 
 
 def assemble(question: Question) -> tuple[Formula, Space]:
@@ -87,6 +95,8 @@ def _stages(question: Question) -> int:
 
 def _add_steady_state(space: Space, question: Question) -> None:
     options = question.options
+    if question.bounded:
+        bound_instances(space, question.counted)
     if options.memory:
         add_memory(space, question.counted)
     if options.registers and options.groups:
@@ -151,4 +161,23 @@ def decode(space: Space, model: Model) -> Schedule:
     return Schedule(ii, length, tuple(placements))
 
 
-__all__ = ["Options", "Question", "assemble", "decode", "excesses", "stage_limit"]
+def encode(formula: Formula, space: Space, schedule: Schedule) -> Model:
+    """The model that `schedule` is: inverse of `decode`.  Whether it satisfies the formula is for `formula.evaluate` to say."""
+    ii = space.ii
+    starts = [p.start for p in schedule.placements]
+    turn = -starts[formula.anchor] % ii  # rotate in time so that the anchor's residue is 0
+    moved = [*(start + turn for start in starts), turn]
+    groups = [p.group for p in schedule.placements]
+    truth: dict[int, bool] = {}
+    for (v, g), literal in space.members.items():
+        truth[literal] = groups[v] == g + 1
+    for (u, v), literal in space.same_group.items():
+        truth[literal] = groups[u] == groups[v]
+    return Model(
+        tuple(start % ii for start in moved),
+        tuple(start // ii for start in moved),
+        tuple(sorted((literal, value) for literal, value in truth.items() if literal > 1)),
+    )
+
+
+__all__ = ["Options", "Question", "assemble", "decode", "encode", "excesses", "stage_limit"]

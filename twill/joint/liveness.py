@@ -38,6 +38,13 @@ def count(space: Space, v: int, w: int, up_to: int) -> tuple[Literal, ...]:
     return known[:up_to]
 
 
+def bound_instances(space: Space, most: int) -> None:
+    """Allow no value more than `most` live instances; there are most right after a birth."""
+    for v in range(len(space.ops)):
+        if users(space, v):
+            space.build.require(-count(space, v, v, most + 1)[most])
+
+
 def _at_least(space: Space, v: int, w: int, k: int) -> Literal:
     """n_v >= k: for some user x, stage_x + distance + turns - stage_v - [r_v > r_w] >= k, turns = ceil((r_x + held - r_w) / II)."""
     build, ii = space.build, space.ii

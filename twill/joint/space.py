@@ -81,11 +81,11 @@ class Space:
         if u == v:
             return TRUE
         first, second = self.ops[u].variable_latency, self.ops[v].variable_latency
-        if first != second:
-            return FALSE
+        if first or second:
+            return TRUE if first and second else FALSE
         if not self.problem.rules.mixed and self.ops[u].warps != self.ops[v].warps:
             return FALSE
-        if first or not self.options.groups:
+        if not self.options.groups:
             # Without the group families every pair may be together or apart as it likes: callers that relax groups never ask.
             return TRUE
         key = (min(u, v), max(u, v))

@@ -15,9 +15,9 @@ from fractions import Fraction
 
 from twill.bounds import impossible_cycle
 from twill.normalize import prepared
-from twill.normalize.pool import Entry, Key, delay_entries, rebuilt, run_entries, spill_entries
+from twill.normalize.pool import Entry, Key, clocks, delay_entries, rebuilt, run_entries, spill_entries
 from twill.normalize.report import Normalized, Report
-from twill.normalize.scale import Scale, best_scale, entries, lower_bound, scaled
+from twill.normalize.scale import best_scale, entries, lower_bound, scaled
 from twill.normalize.zlp import least_distortion
 from twill.problem import Problem
 
@@ -49,45 +49,41 @@ def normalize(problem: Problem, method: str, settings: Settings = Settings()) ->
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}")
-    if impossible_cycle(problem) is not None or not any(entry.cost for entry in entries(problem)):
-        return Normalized(problem, _report(problem, method, entries(problem), {e.key: e.cost for e in entries(problem)}, changed=False))
+    costs = entries(problem)
+    if impossible_cycle(problem) is not None or not any(entry.cost for entry in costs):
+        return _normalized(problem, method, costs, {entry.key: entry.cost for entry in costs}, changed=False)
     return {"scale": _scale, "zlp": _zlp, "zlp-lex": _zlp_lex}[method](problem, settings)
 
 
 def _scale(problem: Problem, settings: Settings) -> Normalized:
     scale = best_scale(problem, settings.target)
     pool = entries(problem)
-    values = scaled(pool, scale.factor)
-    report = _report(problem, "scale", pool, values, changed=scale.factor != 1)
-    return Normalized(
-        rebuilt(problem, values) if scale.factor != 1 else problem,
-        replace(report, factor=scale.factor, cost_error=scale.cost_error, unit_error=scale.unit_error),
-    )
+    made = _normalized(problem, "scale", pool, scaled(pool, scale.factor), changed=scale.factor != 1)
+    report = replace(made.report, factor=scale.factor, cost_error=scale.cost_error, unit_error=scale.unit_error)
+    return replace(made, report=report)
 
 
 def _zlp(problem: Problem, settings: Settings) -> Normalized:
     pool = [*run_entries(problem), *delay_entries(problem), *spill_entries(problem)]
     optimum = least_distortion([entry.cost for entry in pool], settings.budget)
-    values = {entry.key: value for entry, value in zip(pool, optimum.values, strict=True)}
-    report = _report(problem, "zlp", pool, values)
-    return Normalized(rebuilt(problem, values), replace(report, budget=settings.budget, distortion=optimum.distortion))
+    made = _normalized(problem, "zlp", pool, {entry.key: value for entry, value in zip(pool, optimum.values, strict=True)})
+    return replace(made, report=replace(made.report, budget=settings.budget, distortion=optimum.distortion))
 
 
 def _zlp_lex(problem: Problem, settings: Settings) -> Normalized:
     pool = prepared.pool(problem)
-    merged = prepared.floored(prepared.merged([entry.cost for entry in pool], settings.tolerance), settings.floor)
-    distinct = sorted({cost for cost in merged if cost > 0}, reverse=True)
+    costs = prepared.floored(prepared.merged([entry.cost for entry in pool], settings.tolerance), settings.floor)
+    distinct = sorted({cost for cost in costs if cost > 0}, reverse=True)
     optimum = least_distortion(distinct, settings.budget, largest_sum=True)
     value = dict(zip(distinct, optimum.values, strict=True))
-    values = {entry.key: value.get(cost, 0) for entry, cost in zip(pool, merged, strict=True)}
-    report = _report(problem, "zlp-lex", pool, values)
-    return Normalized(rebuilt(problem, values), replace(report, budget=settings.budget, distortion=optimum.distortion))
+    made = _normalized(problem, "zlp-lex", pool, {entry.key: value.get(cost, 0) for entry, cost in zip(pool, costs, strict=True)})
+    return replace(made, report=replace(made.report, budget=settings.budget, distortion=optimum.distortion))
 
 
-def _report(problem: Problem, method: str, pool: list[Entry], values: dict[Key, int], *, changed: bool = True) -> Report:
+def _normalized(problem: Problem, method: str, pool: list[Entry], values: dict[Key, int], *, changed: bool = True) -> Normalized:
     positive = [value for value in values.values() if value > 0]
     after = rebuilt(problem, values) if changed else problem
-    return Report(
+    report = Report(
         method,
         entries=len(pool),
         positive=sum(entry.cost > 0 for entry in pool),
@@ -95,6 +91,7 @@ def _report(problem: Problem, method: str, pool: list[Entry], values: dict[Key, 
         total=sum(positive),
         smallest=min(positive, default=0),
         largest=max(positive, default=0),
-        bound=0 if impossible_cycle(after) is not None else lower_bound(after),
+        bound=1 if impossible_cycle(after) is not None else lower_bound(after),
         changed=changed,
     )
+    return Normalized(after, report, clocks(problem, values))

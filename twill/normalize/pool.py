@@ -104,6 +104,11 @@ def spill_entries(problem: Problem) -> list[Entry]:
     return [Entry("spill", number, 0, op.spill, f'spill of "{op.name}"') for number, op in enumerate(problem.ops)]
 
 
+def clocks(problem: Problem, values: Mapping[Key, int]) -> tuple[Clock, ...]:
+    """The clock of every op under `values`."""
+    return tuple(Clock.of(op, number, values) for number, op in enumerate(problem.ops))
+
+
 def rebuilt(problem: Problem, values: Mapping[Key, int]) -> Problem:
     """`problem` with the costs of `values`.  Spills and delays that are not in it become 0.
 
@@ -117,7 +122,7 @@ def rebuilt(problem: Problem, values: Mapping[Key, int]) -> Problem:
 
 
 def _op(op: Op, number: int, values: Mapping[Key, int]) -> Op:
-    time = _Time(op, number, values)
+    time = Clock.of(op, number, values)
     return replace(
         op,
         reservations=tuple(
@@ -132,23 +137,28 @@ def _op(op: Op, number: int, values: Mapping[Key, int]) -> Op:
     )
 
 
-class _Time:
-    """The new cycle of every old cycle of one op."""
+@dataclass(frozen=True)
+class Clock:
+    """The new cycle of every old cycle of one op: (old end, new end) of its runs, in order, from (0, 0) on."""
 
-    def __init__(self, op: Op, number: int, values: Mapping[Key, int]) -> None:
-        self.cycles = op.cycles
+    cycles: int
+    ends: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, op: Op, number: int, values: Mapping[Key, int]) -> Clock:
+        """The clock of `op`, op `number`, under `values`."""
         whole = values.get(("op", number, 0))
-        # new end of every run, by its old end
-        self.ends = [(0, 0)]
+        ends = [(0, 0)]
         for part, run in enumerate(runs(op)):
             length = values.get(("run", number, part))
             if whole is not None:
                 new = _scaled(run.end, whole, op.cycles)
             elif length is not None:
-                new = self.ends[-1][1] + length
+                new = ends[-1][1] + length
             else:
-                new = self.ends[-1][1] + _scaled(run.end - run.begin, self.ends[-1][1], self.ends[-1][0])
-            self.ends.append((run.end, new))
+                new = ends[-1][1] + _scaled(run.end - run.begin, ends[-1][1], ends[-1][0])
+            ends.append((run.end, new))
+        return cls(op.cycles, tuple(ends))
 
     def at(self, cycle: int) -> int:
         """The new cycle of old cycle `cycle`, exact at the ends of runs; inside a run rounded up, so that no issue time vanishes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from twill.normalize.pool import Clock
 from twill.problem import Problem
 
 
@@ -51,7 +52,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Normalized:
-    """A problem in normalized cycles and the report that belongs to it."""
+    """A problem in normalized cycles, the report that belongs to it, and how the time of each op was mapped."""
 
     problem: Problem
     report: Report
+    clocks: tuple[Clock, ...]

@@ -267,21 +267,14 @@ class Take(Step):
     token: str
 
 
-@dataclass(frozen=True)
-class Move(Step):
-    """Shift the copies of a register value by one: the newest is in copy 0."""
-
-    value: str
-
-
-Instruction = Issue | Acquire | Arrive | Wait | Release | Await | Fence | Send | Receive | Pass | Take | Move
+Instruction = Issue | Acquire | Arrive | Wait | Release | Await | Fence | Send | Receive | Pass | Take
 
 
 @dataclass(frozen=True)
 class Register:
     """A value in registers of a group, in `copies` copies of `words` 32-bit words (over the whole group).
 
-    Instance j is in copy j mod copies when the group unrolls its loop; when it moves copies, in the one that is as old as it.
+    Instance j is in copy j mod copies.  Copies get fixed names when the loop is unrolled by `Group.unroll`.
     """
 
     value: str
@@ -300,7 +293,6 @@ class Group:
     grant       registers a thread (setmaxnreg)
     stages      turns beyond the number of iterations, plus 1
     unroll      turns of the loop that make up one turn of the code, so that copies of registers have fixed names
-    moves       True when copies of registers are moved instead
     """
 
     index: int
@@ -312,7 +304,6 @@ class Group:
     unroll: int
     registers: tuple[Register, ...]
     body: tuple[Instruction, ...]
-    moves: bool = False
 
     def register(self, value: str) -> Register:
         """The registers of `value`; KeyError when the group does not hold it."""

@@ -103,15 +103,15 @@ def timeline(problem: Problem, schedule: Schedule) -> Timeline:
 
 def queue_of(op: Op) -> Queue:
     """The queue of an op, from what the problem says of it."""
-    if op.variable_latency:
+    if op.variable_latency and not op.registers:
         return Queue.COPY if op.kind == "async_copy" else Queue.TMA
+    if op.variable_latency or (op.asynchronous and op.kind == "global_load"):
+        return Queue.LOAD
     if not op.asynchronous:
         return Queue.NONE
     if op.memory:
         return Queue.TENSOR
-    if op.registers:
-        return Queue.LOAD if op.kind == "global_load" else Queue.WGMMA
-    return Queue.BULK
+    return Queue.WGMMA if op.registers else Queue.BULK
 
 
 Pair = tuple[str, str]

@@ -8,9 +8,10 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
+from twill.problem import Problem
 from twill.report.render import columns, count, heading, row
 from twill.schedule import Certificate, Probe
-from twill.verify.audit import Audit
+from twill.verify.audit import Audit, Violation
 
 TITLES = {
     "optimal": ("First schedule of the published search", "bold green"),
@@ -30,7 +31,7 @@ def probes(certificate: Certificate) -> list[RenderableType]:
     if not rows:
         return []
     asked = sum(probe.how == "asked" for probe in certificate.probes)
-    detail = f"{count(len(certificate.probes), 'point')}, {asked} asked, the others implied (a longer window end has no solution either)"
+    detail = f"{count(len(certificate.probes), 'point')}: {asked} asked, {len(certificate.probes) - asked} implied"
     table = columns("II>", "length>", "verdict", "questions")
     if len(rows) > MOST_ROWS:
         row(table, "", "", "", f"{len(rows) - MOST_ROWS} earlier windows: --json FILE lists every point")
@@ -49,11 +50,25 @@ def _questions(run: Sequence[Probe]) -> str:
     return f"asked at {', '.join(asked)}" if asked else "implied"
 
 
+def published_report(problem: Problem, broken: Sequence[Violation], audit: Audit) -> list[RenderableType]:
+    """The report of `twill check` on a schedule of the published reading; `broken` is what it breaks of the published system."""
+    title = f"Invalid in the published reading: {count(len(broken), 'violation')}" if broken else "Valid in the published reading"
+    text = Text(title, style="bold red" if broken else "bold green")
+    text.append(f" for {problem.provenance.kernel or problem.name}", style="bold")
+    text.append(f"\nII {audit.ii}, length {audit.length}, {count(len(problem.ops), 'op')}", style="")
+    return [text, *([Text(""), _violations(broken)] if broken else []), *steady_state(audit)]
+
+
 def steady_state(audit: Audit) -> list[RenderableType]:
     """Whether the schedule can repeat for ever, which the published system does not ask."""
     if audit.accepted:
         return [heading("In the steady state"), Text("  The schedule obeys every constraint of the steady state as well.")]
+    broken = f"the schedule breaks {count(len(audit.violations), 'constraint')}"
+    return [heading("In the steady state", broken), _violations(audit.violations)]
+
+
+def _violations(violations: Sequence[Violation]) -> RenderableType:
     table = columns("", "")
-    for violation in audit.violations:
+    for violation in violations:
         row(table, violation.family, violation.message)
-    return [heading("In the steady state", f"the schedule breaks {count(len(audit.violations), 'constraint')}"), table]
+    return table

@@ -45,7 +45,7 @@ def report(problem: Problem, result: Result, audit: Audit | None, seconds: Mappi
     seconds  wall seconds by stage, in order
     """
     parts: list[RenderableType] = [_title(problem, result.certificate)]
-    parts += _answer(result.schedule, result.certificate)
+    parts += answer(result.schedule, result.certificate)
     parts += _bounds(result.certificate)
     literal = result.certificate.reading == "published"
     parts += published.probes(result.certificate) if literal else _refuted(result.certificate)
@@ -83,7 +83,8 @@ def _title(problem: Problem, certificate: Certificate) -> Text:
     return text
 
 
-def _answer(schedule: Schedule | None, certificate: Certificate) -> list[RenderableType]:
+def answer(schedule: Schedule | None, certificate: Certificate) -> list[RenderableType]:
+    """What was found, objective by objective, and how far it is proved."""
     if not certificate.claims:
         return []
     table = columns("", ">", "", "")

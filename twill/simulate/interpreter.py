@@ -81,6 +81,8 @@ def run_region(
             execute(op, env, state)
         last = Call(block.operations[-1], env, state, execute)
         try:
+            if last.op.name == "ub.unreachable":
+                raise Fault("is reached")
             if last.op.name not in _BRANCHES:
                 return last.values()
             label, arguments = _branch(last)
@@ -114,7 +116,7 @@ def _for(call: Call) -> tuple[RuntimeValue, ...]:
 
 def _bound(call: Call, role: str) -> int:
     value = call.array(role)
-    return int(unsigned(value) if call.op.get("unsignedCmp") else value)
+    return int(unsigned(value) if call.has("unsignedCmp") else value)
 
 
 def _index(index: int, kind: np.dtype[np.generic]) -> Array:

@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from twill.errors import BadInput, Place
+from twill.errors import BadInput, Place, Unsupported
 from twill.program.program import TileProgram
 from twill.program.types import Descriptor, Pointer, Scalar, Type
 from twill.simulate.descriptors import TensorDescriptor
 from twill.simulate.elements import Array, dtype_of, element_of
-from twill.simulate.faults import Fault
+from twill.simulate.faults import Fault, Missing
 from twill.simulate.memory import GlobalMemory
 from twill.simulate.semantics.integers import wrap
 from twill.simulate.state import RuntimeValue
@@ -90,13 +90,14 @@ def _fields(program: TileProgram, arguments: tuple[int, ...]) -> int:
 def bind(program: TileProgram, arguments: Mapping[str, Argument] | Sequence[Argument], memory: GlobalMemory) -> dict[int, RuntimeValue]:
     """What the arguments of the function hold; arrays are placed in `memory`.  Raises `BadInput` for arguments that do not fit."""
     bound: dict[int, RuntimeValue] = {}
+    place = Place(program.file, program.function.line)
     for parameter, argument in _pairs(program, arguments):
         try:
             values = _bound(parameter, argument, memory)
+        except Missing as missing:
+            raise Unsupported(f"Argument '{parameter.name}' {missing}.", place=place) from None
         except Fault as fault:
-            raise BadInput(
-                f"Argument '{parameter.name}' {fault}.", place=Place(program.file, program.function.line), remedy="Pass another value."
-            ) from None
+            raise BadInput(f"Argument '{parameter.name}' {fault}.", place=place, remedy="Pass another value.") from None
         bound.update(zip(parameter.values, values, strict=True))
     return bound
 
@@ -127,7 +128,7 @@ def _bound(parameter: Parameter, argument: Argument, memory: GlobalMemory) -> li
         return [np.array(_pointer(parameter, type_, argument, memory), np.int64)]
     if isinstance(type_, Scalar):
         return [_scalar(parameter, type_, argument)]
-    raise Fault(f"has type {type_}, which the interpreter cannot pass")
+    raise Missing(f"has type {type_}, which the interpreter cannot pass")
 
 
 def _pointer(parameter: Parameter, type_: Pointer, argument: Argument, memory: GlobalMemory) -> int:

@@ -72,9 +72,7 @@ class _Program:
         found: Counter[int] = Counter()
         outgoing = [dep for dep in self.problem.dependences if dep.src == op]
         for copy in range(self.copies):
-            users = {
-                self.start(dep.dst, copy + dep.distance) for dep in outgoing if copy + dep.distance < self.copies
-            }
+            users = {self.start(dep.dst, copy + dep.distance) for dep in outgoing if copy + dep.distance < self.copies}
             live = copy == self.copies - 1 and any(dep.distance > 0 for dep in outgoing)  # E0
             for t in range(self.end, 0, -1):
                 found[t] += live

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twill.errors import Place, Unsupported
+from twill.errors import BadInput, Place, Unsupported
 from twill.program.types import Tensor
 from twill.simulate.elements import dtype_of
 from twill.simulate.faults import Fault, Missing, Trap
@@ -68,7 +68,7 @@ def execute(op: Operation, env: Environment, state: State) -> None:
     """Runs `op` (no control flow) on the values in `env`, and puts its results there.
 
     Raises `Trap` for what the IR leaves undefined (out-of-bounds accesses, reads of what was never written, division by zero, waits
-    without end), `Unsupported` for an op that the interpreter does not execute.
+    without end), `BadInput` for an op whose result contradicts its type, `Unsupported` for one that the interpreter does not execute.
     """
     handler = HANDLERS.get(op.name)
     if handler is None:
@@ -81,7 +81,7 @@ def execute(op: Operation, env: Environment, state: State) -> None:
     except Fault as fault:
         raise trap(op, state, fault) from None
     except ValueError as error:  # numpy: shapes that do not go together
-        raise trap(op, state, Fault(f"cannot be executed: {error}")) from None
+        raise _malformed(op, state, f"cannot be executed: {error}") from None
     for value, result in zip(op.results, results if isinstance(results, tuple) else (results,), strict=False):
         held = np.asarray(result) if isinstance(result, np.generic) else result
         _check_type(op, state, value, held)
@@ -92,7 +92,12 @@ def _check_type(op: Operation, state: State, value: int, held: RuntimeValue) -> 
     """A tile has the shape and the element that its type says; in a region that combines elements scalars may stand for tiles."""
     type_ = state.program.type(value)
     if isinstance(type_, Tensor) and isinstance(held, np.ndarray) and (held.shape, held.dtype) != (type_.shape, dtype_of(type_.element)):
-        raise trap(op, state, Fault(f"makes a tile of shape {held.shape} and element {held.dtype}, but its type is {type_}"))
+        raise _malformed(op, state, f"makes a tile of shape {held.shape} and element {held.dtype}, but its type is {type_}")
+
+
+def _malformed(op: Operation, state: State, what: str) -> BadInput:
+    place = Place(state.program.file, op.line)
+    return BadInput(f"'{op.name}' {what}.", place=place, remedy="Print the module again with Triton, or correct the text here.")
 
 
 def trap(op: Operation, state: State, fault: Fault) -> Trap:

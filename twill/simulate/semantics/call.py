@@ -108,6 +108,10 @@ class Call:
         """All operands."""
         return tuple(self._value(value) for value in self.op.operands)
 
+    def has(self, attribute: str) -> bool:
+        """Whether the op carries a unit attribute."""
+        return any(name == attribute for name, _ in self.op.attributes)
+
     def attribute_integers(self, attribute: str) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
         found = self.op.get(attribute)

@@ -66,6 +66,8 @@ def _warp_group_dot(call: Call) -> Array:
 
 def tensor_core(call: Call) -> RuntimeValue:
     """The product of `ttng.tc_gen5_mma`: the accumulator is a buffer; fp32 operands count as tf32."""
+    if call.has("two_ctas"):
+        raise Missing("multiplies tiles that two CTAs hold, which the interpreter does not")
     if call.flag("pred", True):
         accumulator = call.view("d")
         start = accumulator.read() if call.flag("useD", True) else np.zeros(accumulator.shape, accumulator.data.dtype)

@@ -7,6 +7,7 @@ that the hardware needs is missing cannot be seen here.
 from __future__ import annotations
 
 from twill.simulate import mbarriers
+from twill.simulate.faults import Missing
 from twill.simulate.semantics.call import Call, Handler
 from twill.simulate.semantics.dots import tensor_core
 from twill.simulate.semantics.pointers import load as load_pointers
@@ -28,6 +29,8 @@ def _copy_in(call: Call) -> RuntimeValue:
 
 
 def _tma_in(call: Call) -> tuple[()]:
+    if call.given("offsets"):
+        raise Missing("copies an im2col block, which the interpreter does not")
     if call.flag("pred", True):
         target = call.view("result")
         target.write(load(call, "coord", target.shape))

@@ -1,0 +1,95 @@
+"""The published straight-line system on tiny problems, copy by copy and cycle by cycle, and its verdicts by trying every schedule."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from oracle.brute_force import groupings
+from oracle.definition import Groups, Starts
+from twill.problem import Problem
+
+
+def satisfiable(problem: Problem, ii: int, length: int) -> bool:
+    """Whether some start vector and grouping solve the system at (ii, length)."""
+    spans = [range(length - op.span + 1) for op in problem.ops]
+    cases = list(groupings(problem))
+    for chosen in product(*spans) if cases else ():
+        starts = {op.name: start for op, start in zip(problem.ops, chosen, strict=True)}
+        if any(solves(problem, ii, length, starts, groups) for groups in cases):
+            return True
+    return False
+
+
+def solves(problem: Problem, ii: int, length: int, starts: Starts, groups: Groups) -> bool:
+    """Whether the schedule solves the system; the grouping fits the machine."""
+    copies = range(-(-length // ii))
+    at = {(op.name, i): starts[op.name] + i * ii for op in problem.ops for i in copies}
+    clock = range((len(copies) - 1) * ii + length + 1)
+    alive = {(op.name, i): _alive(problem, at, op.name, i, len(copies), clock) for op in problem.ops for i in copies}
+    return (
+        _ordered(problem, at, groups)
+        and _served(problem, at, clock)
+        and _undisturbed(problem, at, groups)
+        and _stored(problem, alive, groups, clock)
+    )
+
+
+def _ordered(problem: Problem, at: dict[tuple[str, int], int], groups: Groups) -> bool:
+    for d in problem.dependences:
+        apart = groups[d.src] != groups[d.dst] and problem.rules.cross_warp
+        wait = d.delay + (problem.op(d.src).spill if apart else 0)
+        for (name, i), start in at.items():
+            if name == d.src and (d.dst, i + d.distance) in at and at[d.dst, i + d.distance] < start + wait:
+                return False
+    return True
+
+
+def _served(problem: Problem, at: dict[tuple[str, int], int], clock: range) -> bool:
+    for unit, capacity in problem.limits.units:
+        for t in clock:
+            load = sum(
+                row.amount
+                for (name, _), start in at.items()
+                for row in problem.op(name).reservations
+                if row.unit == unit and start + row.offset <= t < start + row.offset + row.duration
+            )
+            if load > capacity:
+                return False
+    return True
+
+
+def _undisturbed(problem: Problem, at: dict[tuple[str, int], int], groups: Groups) -> bool:
+    for d in problem.dependences:
+        if not (d.blocking or (groups[d.src] != groups[d.dst] and problem.op(d.src).registers > 0)):
+            continue
+        for (v, _), t in at.items():
+            for (o, _), begun in at.items():
+                if v == d.dst and o != v and groups[o] == groups[v] and begun <= t < begun + problem.op(o).cycles:
+                    return False
+    return True
+
+
+def _alive(problem: Problem, at: dict[tuple[str, int], int], v: str, i: int, copies: int, clock: range) -> set[int]:
+    """Cycles at which copy i of the value of v is live, from the last one back to the first (E0 to E4)."""
+    users = [d for d in problem.dependences if d.src == v]
+    reads = {at[d.dst, i + d.distance] for d in users if (d.dst, i + d.distance) in at}
+    live: set[int] = set()
+    if i == copies - 1 and any(d.distance for d in users):
+        live.add(clock[-1])
+    for t in reversed(clock[1:]):
+        born = at[v, i] == t
+        if (t in live and not born) or (t not in live and t in reads):
+            live.add(t - 1)
+    return live
+
+
+def _stored(problem: Problem, alive: dict[tuple[str, int], set[int]], groups: Groups, clock: range) -> bool:
+    for t in clock:
+        now = [problem.op(name) for (name, _), cycles in alive.items() if t in cycles]
+        if any(sum(dict(op.memory).get(memory, 0) for op in now) > capacity for memory, capacity in problem.limits.memories):
+            return False
+        for group in set(groups.values()):
+            held = sum(-(-op.registers // op.warps) for op in now if groups[op.name] == group)
+            if problem.limits.registers_per_warp is not None and held > problem.limits.registers_per_warp:
+                return False
+    return True
