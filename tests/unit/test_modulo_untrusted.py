@@ -122,16 +122,26 @@ def test_a_claim_that_nobody_confirms_is_not_made(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("twill.modulo.length.CpSat", lambda: Fake("not solved", {}))
     answer = shortest(three_on_two(), 6, solver=Patient(claim, LATE if claim == "optimal" else {}))
     assert answer.status == left
-    assert answer.detail.endswith("Fake 1.0, not confirmed by Fake 1.0 in time")
+    assert answer.detail.endswith(": Fake 1.0; not confirmed: the fake has no more to say")
     assert answer.length_bound == 5
 
 
-def test_a_solver_that_dies_is_asked_once_more_then_reported() -> None:
-    class Dead(Fake):
-        def solve(self, question: Question, *, time_limit: float | None, strict: bool) -> Reply:
-            self.asked.append(strict)
-            raise SolverError("Fake 1.0 is not installed.")
+class Dead(Fake):
+    """Cannot be run."""
 
+    def solve(self, question: Question, *, time_limit: float | None, strict: bool) -> Reply:
+        super().solve(question, time_limit=time_limit, strict=strict)
+        raise SolverError("Fake 1.0 is not installed.")
+
+
+def test_a_claim_stays_unconfirmed_when_the_second_solver_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twill.modulo.length.CpSat", lambda: Dead("optimal", {}))
+    answer = shortest(three_on_two(), 6, solver=Patient("optimal", LATE))
+    assert (answer.status, answer.length) == ("feasible", 7)
+    assert answer.detail.endswith("not confirmed: Stage 1 at II = 6 has no answer. Fake 1.0 is not installed.")
+
+
+def test_a_solver_that_dies_is_asked_once_more_then_reported() -> None:
     dead = Dead("optimal", {})
     with pytest.raises(SolverError) as raised:
         shortest(attention(), 2, solver=dead)

@@ -158,13 +158,16 @@ def _confirm(stage: Stage, answer: ModuloAnswer, floor: int, second: _Asked) -> 
         question = stage.question(floor, stage.complete)
     else:
         return answer
-    verdict = second.ask(question)
-    engine = f"{answer.engine} and {second.engine}"
+    try:
+        verdict = second.ask(question)
+    except SolverError as failure:
+        verdict = Verdict("unknown", comment=failure.message)
+    if verdict.status == "unknown":
+        weaker = "feasible" if answer.starts else "unknown"
+        return replace(answer, status=weaker, detail=f"{answer.detail}; not confirmed: {verdict.comment}")
+    engine = answer.engine if second.engine in answer.engine else f"{answer.engine} and {second.engine}"
     if verdict.status == "infeasible":
         detail = f"{answer.detail}, confirmed by {second.engine}"
         return replace(answer, length_bound=answer.length or floor, engine=engine, detail=detail)
-    if verdict.status == "unknown":
-        weaker = "feasible" if answer.starts else "unknown"
-        return replace(answer, status=weaker, engine=engine, detail=f"{answer.detail}, not confirmed by {second.engine} in time")
     corrected = _answer(stage.ii, floor, verdict, second)
     return replace(corrected, engine=engine, detail=f"{corrected.detail}; {answer.engine} had missed it")
