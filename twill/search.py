@@ -65,7 +65,7 @@ class Search:
 
     def __init__(self, problem: Problem, options: Options, progress: Callable[[str], None], engine: Engine | None = None) -> None:
         self.problem, self.options, self.progress = problem, options, progress
-        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb)
+        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=len(problem.ops))
         self.asker = Asker(problem, self.engine, options.time_limit)
         self.bounds: tuple[Bound, ...] = ()
         self.modulo: ModuloAnswer | None = None
@@ -258,7 +258,9 @@ class Search:
         if "ii" not in done:
             self.claims.append(Claim("ii", self.best.ii, min(self.lowest, self.best.ii), self.lowest >= self.best.ii, why))
         if "length" not in done:
-            self.claims.append(Claim("length", self.best.length, 1, False, why))
+            excluded = [r.length + 1 for r in self.refuted if r.ii == self.best.ii and r.length is not None]
+            low = min(self.best.length, max(1, *excluded, 1))
+            self.claims.append(Claim("length", self.best.length, low, False, why))
         for objective in self.options.objectives:
             if objective not in done:
                 self.claims.append(Claim(objective, measure(self.problem, self.best, objective), 0, False, why))

@@ -335,7 +335,8 @@ class _Parser:
 
 
 def _barrier(fields: Attributes) -> Barrier:
-    return fields.finish(Barrier(fields.number("arrivals", low=1), fields.number("bytes"), fields.number("offset")))
+    arrivals, size = fields.number("arrivals", low=1), fields.optional_number("bytes") or 0
+    return fields.finish(Barrier(arrivals, size, fields.number("parity"), fields.number("offset")))
 
 
 def _enum(kind: type[E], fields: Attributes, key: str) -> E:

@@ -3,7 +3,7 @@
     pipeline.program @gemm {ii = 716, length = 870} {
       op @mma.1 {kind = "mma", operations = [17], folded = []}
       buffer @tma_load.1 {memory = "smem", slots = 2, slot = 16384, offset = 0, parts = [[%tma_load.1, 0, 16384]],
-                          empty = {arrivals = 4, bytes = 0, offset = 65536}}
+                          empty = {arrivals = 4, parity = 1, offset = 65536}}
       channel @tma_load.1 {values = [%tma_load.1], buffer = @tma_load.1, from = 0, to = [1], full = {...}}
       group 1 "mma" {warps = 4, first_warp = 4, grant = 240, stages = 1, unroll = 1} {
         register %mma.1 {words = 16384, copies = 1}
@@ -86,7 +86,8 @@ def _list(items: Iterable[str | int]) -> str:
 
 
 def _barrier(barrier: Barrier) -> str:
-    return _attributes(arrivals=barrier.arrivals, bytes=barrier.bytes, offset=barrier.offset)
+    fields = {"arrivals": barrier.arrivals} | ({"bytes": barrier.bytes} if barrier.bytes else {})
+    return _attributes(**fields, parity=barrier.parity, offset=barrier.offset)
 
 
 # ------------------------------------------------------------------------------------------------------------------------- parts

@@ -92,7 +92,9 @@ def canonical_attributes(name: str, attributes: dict[str, Attribute]) -> tuple[t
     found = []
     for key in sorted(attributes):
         value = attributes[key]
-        if key in _OF_ATTRIBUTE and isinstance(value, int):
+        if (name, key) == ("arith.cmpf", "predicate") and isinstance(value, bool):
+            value = str(value).lower()  # the predicates "true" and "false" print as bare words
+        elif key in _OF_ATTRIBUTE and isinstance(value, int):
             words = _WORDS.get((name, key)) or _WORDS.get(("", key), {})
             value = words.get(value, value)
         if key == "addrSpace" and isinstance(value, int):

@@ -34,6 +34,7 @@ class ProcessEngine:
         self._command = list(command or [sys.executable, "-m", "twill.engines.worker", name, str(memory_mb or 0)])
         self._child: subprocess.Popen[bytes] | None = None
         self._version = ""
+        self._greeted = False
 
     @property
     def version(self) -> str:
@@ -58,14 +59,13 @@ class ProcessEngine:
         begun = time.monotonic()
         deadline = None if time_limit is None else begun + time_limit + GRACE
         try:
-            if not self._version:
-                self._version = str(self._reply(deadline, "version")["version"])
+            self._greet(deadline)
             self._send(formula, time_limit)
             reply = self._reply(deadline, "status")
             return self._judge(formula, reply, time.monotonic() - begun)
         except _LateError:
             self.close()
-            return Answer("unknown", self.name, detail=f"{self.name} gave no answer in {time_limit:g} s", seconds=time.monotonic() - begun)
+            return Answer("unknown", self.name, detail=f"{self.name} gave no answer in its time", seconds=time.monotonic() - begun)
         except BaseException:
             self.close()
             raise
@@ -73,6 +73,7 @@ class ProcessEngine:
     def close(self) -> None:
         """Kill the child and everything it started."""
         child, self._child = self._child, None
+        self._greeted = False
         if child is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -81,6 +82,12 @@ class ProcessEngine:
         for pipe in (child.stdin, child.stdout):
             if pipe is not None:
                 pipe.close()
+
+    def _greet(self, deadline: float | None) -> None:
+        """Read the version that every new child says first."""
+        if not self._greeted:
+            self._version = str(self._reply(deadline, "version")["version"])
+            self._greeted = True
 
     def _send(self, formula: Formula, time_limit: float | None) -> None:
         assert self._child is not None and self._child.stdin is not None

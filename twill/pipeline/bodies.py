@@ -192,7 +192,7 @@ def _add_releases(bodies: Bodies, ring: Ring) -> Barrier | None:
         if commits:
             arrivals += 1
             bodies.add(group, max(commits), Turn.RELEASE, _release(ring.name, By.COMMIT, 1))
-    return Barrier(arrivals)
+    return Barrier(arrivals, parity=1)
 
 
 def _release(buffer: str, by: By, count: int) -> Make:

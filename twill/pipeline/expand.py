@@ -109,4 +109,3 @@ def _decisions(tl: Timeline, found: tuple[Ring, ...], groups: tuple[Group, ...],
         how = f"{len(mine)} tokens" if len(mine) > 1 else "1 token" if mine else "what they hand over"
         said.append(f"groups take turns on {unit}: the order of the schedule is kept by {how}")
     return said
-

@@ -69,7 +69,10 @@ def _turnovers(tl: Timeline) -> Iterable[Turnover]:
     """Changes of group on shared units, in the order of one turn of the schedule."""
     for unit in shared(tl):
         users = [
-            (tl.start[op.name] + row.offset, op.name) for op in tl.problem.ops for row in op.reservations if row.unit == unit and row.duration
+            (tl.start[op.name] + row.offset, op.name)
+            for op in tl.problem.ops
+            for row in op.reservations
+            if row.unit == unit and row.duration
         ]
         users.sort(key=lambda user: (user[0] % tl.ii, user[1]))
         for (begin, before), (then, after) in zip(users, [*users[1:], *users[:1]], strict=True):
@@ -110,4 +113,3 @@ def _implied(links: Iterable[Link], wanted: Turnover) -> bool:
         if not changed:
             break
     return wanted.after in nearest and nearest[wanted.after] <= wanted.distance and wanted.after != wanted.before
-

@@ -73,11 +73,14 @@ class Barrier:
 
     arrivals  arrivals that complete a phase
     bytes     bytes that copies bring in a phase, on top of the arrivals; 0 when no copy signals it
+    parity    what the first wait on each slot waits for; it alternates from lap to lap.  0 for full barriers; 1 for empty ones, so that
+              the first lap passes at once
     offset    where the first one lies in shared memory; 8 bytes each
     """
 
     arrivals: int
     bytes: int = 0
+    parity: int = 0
     offset: int = 0
 
 
