@@ -17,14 +17,17 @@ from twill.problem import Problem
 from twill.schedule import Result, Schedule
 
 if TYPE_CHECKING:
+    from twill.graph.loopgraph import LoopGraph
     from twill.machine import Machine
     from twill.normalize import Normalized
     from twill.program.program import TileProgram
     from twill.search import Options
+    from twill.subtiling import Choice
     from twill.verify import Audit, Violation
 
 __all__ = [
     "TwillError",
+    "best_subtiles",
     "check",
     "load_machine",
     "load_problem",
@@ -64,6 +67,8 @@ def load_problem(
     function: str | None = None,
     loop_line: int | None = None,
     coupling: str = "auto",
+    model: str = "paper",
+    subtile: str = "none",
     stage: Callable[[str], None] = lambda _: None,
 ) -> Problem:
     """The scheduling problem in a file: a costed graph (.json), or a loop of a kernel (TTGIR) on a machine.
@@ -71,26 +76,68 @@ def load_problem(
     machine    needed for TTGIR; a graph carries its costs and limits
     loop_line  line of the loop in the TTGIR; None for the innermost loop with tensor-core work
     coupling   costs of CUDA-core work beside a busy tensor core ("coupled"), beside an idle one ("alone"), or what fits ("auto")
+    model      "paper": the published rules; "hardware": warp groups issue in order, buffers are held (`twill.costs.MODELS`)
+    subtile    split the loop body first: "none", a number of sub-tiles, or DIM=NUMBER (`best_subtiles` chooses the number)
     stage      told "read", "graph" and "costs" as these begin
 
     Raises BadInput or Unsupported.
     """
-    stage("read")
     if Path(path).suffix == ".json":
         from twill.frontends import graph_json
 
+        stage("read")
         return graph_json.read_problem(path)
+    graph, gpu = _graph_and_machine(path, machine, function, loop_line, stage)
+    from twill import costs, subtiling
+    from twill.graph.subtile import split
+
+    wanted = subtiling.request(subtile)
+    if wanted.parts is None:
+        raise BadInput("the number of sub-tiles is left open.", remedy="Give a number, or use best_subtiles.")
+    if wanted != subtiling.WHOLE:
+        graph = split(graph, wanted.parts, axis=wanted.axis)
+    stage("costs")
+    return costs.price(graph, gpu, coupling=coupling, model=model)
+
+
+def best_subtiles(
+    path: str | Path,
+    machine: str | Path | Machine | None,
+    options: Options | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    function: str | None = None,
+    loop_line: int | None = None,
+    coupling: str = "auto",
+    model: str = "paper",
+    stage: Callable[[str], None] = lambda _: None,
+) -> Choice:
+    """Schedule a kernel's loop in every number of sub-tiles that it admits and keep the best; arguments as for `load_problem`.
+
+    The comparison is among the decisions of the choice's problem; its result is checked as that of `schedule` is.
+    """
+    graph, gpu = _graph_and_machine(path, machine, function, loop_line, stage)
+    from twill import costs, subtiling
+
+    def price(each: LoopGraph, on: Machine) -> Problem:
+        return costs.price(each, on, coupling=coupling, model=model)
+
+    stage("search")
+    return subtiling.best(graph, gpu, subtiling.AUTO, options=options, price=price, solve=schedule, progress=progress)
+
+
+def _graph_and_machine(
+    path: str | Path, machine: str | Path | Machine | None, function: str | None, loop_line: int | None, stage: Callable[[str], None]
+) -> tuple[LoopGraph, Machine]:
     if machine is None:
         raise BadInput("a kernel needs a machine.", place=Place(file=str(path)), remedy="Name one, for example: --machine h100.")
+    stage("read")
     program = load_program(path, function=function)
-    model = load_machine(machine) if isinstance(machine, (str, Path)) else machine
-    from twill import costs
+    gpu = load_machine(machine) if isinstance(machine, (str, Path)) else machine
     from twill.graph.build import loop_graph
 
     stage("graph")
-    graph = loop_graph(program, loop_line=loop_line)
-    stage("costs")
-    return costs.price(graph, model, coupling=coupling)
+    return loop_graph(program, loop_line=loop_line), gpu
 
 
 def schedule(problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None) -> Result:

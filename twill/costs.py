@@ -15,12 +15,14 @@ from twill.errors import BadInput, Place, Unsupported
 from twill.graph.loopgraph import Edge, LoopGraph, Node
 from twill.graph.roles import BUFFER_VIEWS
 from twill.machine import Machine
-from twill.problem import Dependence, Limits, Op, Origin, Problem, Provenance, Reservation
+from twill.problem import Dependence, Limits, Op, Origin, Problem, Provenance, Reservation, Rules
 from twill.program.program import Operation
 from twill.program.types import MemDesc
 from twill.resources import register_pool
 
 COUPLINGS = ("auto", "coupled", "alone")
+MODELS = {"paper": Rules(), "hardware": Rules(in_order=True, hold=True, rings=True)}
+"""Readings of the machine: the published one, and the one in which a warp group issues in order and buffers are held (4.8, A26, A27)."""
 READERS = ("global_load", "smem_load", "tmem_load")
 """Kinds that read a memory and leave it as it is."""
 
@@ -54,16 +56,19 @@ class Pricing:
         return node.streaming and self.costs[node.name].rule.variable_latency
 
 
-def price(graph: LoopGraph, machine: Machine, *, coupling: str = "auto") -> Problem:
+def price(graph: LoopGraph, machine: Machine, *, coupling: str = "auto", model: str = "paper") -> Problem:
     """The scheduling problem of a loop on a machine.
 
     coupling   "coupled": costs beside a busy tensor core; "alone": beside an idle one; "auto": coupled when the loop has tensor work
+    model      one of MODELS: the rules of the problem
 
     Raises BadInput for a kernel that was compiled for another target, for a machine's formula that fails on an op and for costs
     that a Problem cannot hold; Unsupported for an op or a memory that the machine does not have.
     """
     if coupling not in COUPLINGS:
         raise BadInput(f'coupling is "{coupling}".', remedy=f"Known: {', '.join(COUPLINGS)}.")
+    if model not in MODELS:
+        raise BadInput(f'model is "{model}".', remedy=f"Known: {', '.join(MODELS)}.")
     _check_target(graph, machine)
     tensor_work = any(node.kind == "mma" for node in graph.nodes)
     table = CostTable(machine, coupled=tensor_work if coupling == "auto" else coupling == "coupled")
@@ -75,7 +80,8 @@ def price(graph: LoopGraph, machine: Machine, *, coupling: str = "auto") -> Prob
         ops=tuple(_op(pricing, node) for node in graph.nodes),
         dependences=tuple(_dependence(pricing, edge) for edge in graph.edges),
         limits=_limits(pricing),
-        provenance=_provenance(pricing, (*graph.decisions, *_decisions(pricing, coupling, tensor_work))),
+        rules=MODELS[model],
+        provenance=_provenance(pricing, (*graph.decisions, *_decisions(pricing, coupling, tensor_work), *_model_decision(model))),
     )
 
 
@@ -253,6 +259,14 @@ def _decisions(pricing: Pricing, coupling: str, tensor_work: bool) -> Iterable[s
         )
     if any(edge.kind in ("memory", "token") for edge in graph.edges):
         yield "order without a value: readers hold what they read until they have read it, writers until their result is visible"
+
+
+def _model_decision(model: str) -> Iterable[str]:
+    if model == "hardware":
+        yield (
+            "a warp group issues in order, asynchronous ops hold their operands in memory until they complete, and every value in "
+            "memory has its own ring of buffers (--model paper turns these off)"
+        )
 
 
 def _coupling_decision(pricing: Pricing, coupling: str, tensor_work: bool) -> str:

@@ -41,6 +41,9 @@ class Options:
     objectives: tuple[str, ...] = DEFAULT_ORDER
 
 
+# Seconds that stage 1 gets at most.  Attention loops need less than one; with a full unit and 80 ops it may not end.
+STAGE_ONE = 30.0
+
 # Relaxations in the order of formulation 4.7, cheapest first, with what each adds.
 LADDER = (
     ("units and dependences", Families(memory=False, groups=False, blocking=False, registers=False)),
@@ -111,7 +114,7 @@ class Search:
 
     def _stage_one(self) -> str | None:
         """Smallest II of stage 1; a sentence instead when it is proved that there is none."""
-        answer = self.modulo = smallest_ii(self.problem, self.lowest, time_limit=self.asker.left())
+        answer = self.modulo = smallest_ii(self.problem, self.lowest, time_limit=self._stage_one_limit())
         self.engines.append(answer.engine)
         for ii in answer.excluded:
             detail = f"no modulo schedule at II = {ii}: units and dependences alone exclude it"
@@ -173,6 +176,11 @@ class Search:
 
     # Stage 2: length and further objectives ----------------------------------------------------------------------------------
 
+    def _stage_one_limit(self) -> float:
+        """Seconds for one answer of stage 1: it only helps, so it may not use up the time of stage 2."""
+        left = self.asker.left()
+        return STAGE_ONE if left is None else min(STAGE_ONE, left / 4)
+
     def _patience(self) -> float | None:
         """Seconds for one question about length or an objective: half of what is left, so that something is left for the rest."""
         left = self.asker.left()
@@ -182,7 +190,7 @@ class Search:
         """Shortest iteration at the II found: first what stage 1 reached, then bisection."""
         assert self.best is not None and self.modulo is not None
         ii = self.best.ii
-        alone = self.modulo if self.modulo.ii == ii else shortest(self.problem, ii, time_limit=self._patience())
+        alone = self.modulo if self.modulo.ii == ii else shortest(self.problem, ii, time_limit=self._stage_one_limit())
         low = max(1, alone.length_bound, *(r.length + 1 for r in self.refuted if r.ii == ii and r.length is not None))
         evidence = "equals the shortest modulo schedule" if alone.length == low else "equals the longest path"
         target = max(low, alone.length or low)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from twill.problem import Problem
     from twill.schedule import Result
     from twill.search import Options
+    from twill.subtiling import Choice
 
 STATUS = {
     "optimal": ExitCode.SCHEDULED,
@@ -44,6 +45,20 @@ STATUS = {
     show_default=True,
     help="Costs of CUDA-core work beside a busy tensor core, or beside an idle one.",
 )
+@click.option(
+    "--subtile",
+    metavar="auto|none|N|DIM=N",
+    default="none",
+    show_default=True,
+    help="Split the loop body into sub-tiles; auto compares what the tile admits and keeps the best.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(["paper", "hardware"]),
+    default="paper",
+    show_default=True,
+    help="Published rules, or also: warp groups issue in order, buffers are held until their readers are done.",
+)
 @click.option("--no-cross-warp", is_flag=True, help="No register value may leave its warp group.")
 @click.option("--equal-warps", is_flag=True, help="Ops that need different numbers of warps may not share a group.")
 @reading_options
@@ -60,6 +75,8 @@ def schedule(
     loop_line: int | None,
     function: str | None,
     coupling: str,
+    subtile: str,
+    model: str,
     no_cross_warp: bool,
     equal_warps: bool,
     reading: Reading,
@@ -87,20 +104,21 @@ def schedule(
       1 internal     3 unsupported    5 no answer in time    7 failed verification
     """
     watch = Stopwatch()
-    raw = _problem(file, machine, loop_line, function, coupling, watch)
+    shown = sys.stderr.isatty() if progress is None else progress
+    if subtile == "auto":
+        if reading.literal or reading.method != "none" or no_cross_warp or equal_warps:
+            raise click.UsageError("--subtile auto compares default searches: give a number with the other readings and rules.")
+        kernel = {"function": function, "loop_line": loop_line, "coupling": coupling, "model": model}
+        chosen = _choose(file, machine, options, shown, watch, kernel)
+        return _deliver(chosen.problem, chosen.result, [], options, reading, watch, Outputs(json_file, problem_json, dot_file, quiet))
+    raw = _problem(file, machine, loop_line, function, {"coupling": coupling, "model": model, "subtile": subtile}, watch)
     raw = replace(raw, rules=replace(raw.rules, cross_warp=raw.rules.cross_warp and not no_cross_warp))
     raw = replace(raw, rules=replace(raw.rules, mixed=raw.rules.mixed and not equal_warps))
     normalized = reading.normalized(raw)
     problem = _as_read(raw if normalized is None else normalized.problem, reading)
-    if problem_json is not None:
-        from twill.frontends.graph_json import problem_to_json
-
-        write_text(problem_json, problem_to_json(problem))
-    if dot_file is not None:
-        from twill.report.dot import dot
-
-        write_text(dot_file, dot(problem))
-    result = _search(problem, options, reading, sys.stderr.isatty() if progress is None else progress, watch)
+    wanted = Outputs(json_file, problem_json, dot_file, quiet)
+    wanted.write_graph(problem)
+    result = _search(problem, options, reading, shown, watch)
     before: list[RenderableType] = []
     if normalized is not None:
         from twill.report.normalization import normalization
@@ -108,19 +126,66 @@ def schedule(
         before = normalization(normalized.report, result)
         problem = _as_read(raw, reading)
         result = twill.on_raw_costs(problem, normalized, result)
-    if json_file is not None:
-        _write_result(json_file, problem, result, options, reading)
-    if not quiet:
+    return _deliver(problem, result, before, options, reading, watch, replace(wanted, problem_json=None, dot=None))
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files that the user asked for, and whether a report is wanted."""
+
+    json: str | None
+    problem_json: str | None
+    dot: str | None
+    quiet: bool
+
+    def write_graph(self, problem: Problem) -> None:
+        """Write the costed graph in the forms that were asked for."""
+        if self.problem_json is not None:
+            from twill.frontends.graph_json import problem_to_json
+
+            write_text(self.problem_json, problem_to_json(problem))
+        if self.dot is not None:
+            from twill.report.dot import dot
+
+            write_text(self.dot, dot(problem))
+
+
+def _deliver(
+    problem: Problem,
+    result: Result,
+    before: list[RenderableType],
+    options: Options,
+    reading: Reading,
+    watch: Stopwatch,
+    wanted: Outputs,
+) -> int:
+    wanted.write_graph(problem)
+    if wanted.json is not None:
+        _write_result(wanted.json, problem, result, options, reading)
+    if not wanted.quiet:
         _print_report(problem, result, before, watch)
     return STATUS[result.certificate.status]
 
 
-def _problem(file: Path, machine: str | None, loop_line: int | None, function: str | None, coupling: str, watch: Stopwatch) -> Problem:
+def _choose(file: Path, machine: str | None, options: Options, shown: bool, watch: Stopwatch, kernel: dict[str, Any]) -> Choice:
+    if file.suffix == ".json":
+        raise click.UsageError("--subtile is for kernels; a graph (.json) is scheduled as it is.")
+    progress = Progress(shown)
+    try:
+        return twill.best_subtiles(file, machine, options, progress, stage=watch.stage, **kernel)
+    finally:
+        watch.stage("")
+        progress.close()
+
+
+def _problem(
+    file: Path, machine: str | None, loop_line: int | None, function: str | None, pricing: dict[str, str], watch: Stopwatch
+) -> Problem:
     if file.suffix == ".json":
         for given, option in ((machine, "--machine"), (loop_line, "--loop"), (function, "--function")):
             if given is not None:
                 raise click.UsageError(f"{option} is for kernels; a graph (.json) carries its costs and limits.")
-    problem = twill.load_problem(file, machine, function=function, loop_line=loop_line, coupling=coupling, stage=watch.stage)
+    problem = twill.load_problem(file, machine, function=function, loop_line=loop_line, stage=watch.stage, **pricing)
     watch.stage("")
     return problem
 

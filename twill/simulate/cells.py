@@ -44,14 +44,15 @@ class Cell:
     """A place for one instance at a time.
 
     name     as messages name it
-    fenced   whether threads of a group see what others of them did only behind a fence
+    memory   "smem", where threads of a group see what others of them did only behind a fence; "tmem", where only units need one;
+             "" for registers
     value, instance  what it holds; "" when nothing was written yet
     write    who wrote that
     reads    who has read it since
     """
 
     name: str
-    fenced: bool
+    memory: str
     value: str = ""
     instance: int = -1
     write: Access | None = None
@@ -84,4 +85,5 @@ class Cell:
         """Whether threads of one group are not kept apart although the cell needs it, or a unit does not see what threads wrote."""
         if earlier.group != later.group or not earlier.threads:
             return False
-        return (self.fenced or not later.threads) and known.fences <= earlier.fences
+        needed = self.memory == "smem" or (self.memory == "tmem" and not later.threads)
+        return needed and known.fences <= earlier.fences
