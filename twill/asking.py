@@ -10,7 +10,9 @@ from twill.joint.assemble import Question, assemble, decode, encode
 from twill.joint.exact import excesses
 from twill.joint.formula import evaluate
 from twill.joint.space import Options as Families
+from twill.normalize.pool import Clock
 from twill.problem import Problem
+from twill.retime import retime
 from twill.schedule import Schedule
 
 # CP-SAT finds schedules of few stages quickly and long ones slowly, so it is asked for short ones first: up to SHORT stages.  Only
@@ -91,6 +93,17 @@ class Asker:
             self.left()
             raise LateError(answer.detail)
         raise StoppedError(answer.detail or f"{answer.engine} gave no verdict")
+
+    def compressed(self, found: Schedule, least: int = 1) -> Schedule:
+        """`found` at the smallest II from `least` on, and then the shortest length, that its order of starts allows.
+
+        The same schedule where that is none of the problem, because values would live too long.  Saves questions, proves nothing.
+        """
+        unchanged = [Clock(op.cycles, ((0, 0), (op.cycles, op.cycles)) if op.cycles else ((0, 0),)) for op in self.problem.ops]
+        made = retime(self.problem, unchanged, found, whole_order=True, least=least)
+        if made is None or (made.schedule.ii, made.schedule.length) >= (found.ii, found.length) or not self.accepts(made.schedule):
+            return found
+        return made.schedule
 
     def accepts(self, candidate: Schedule) -> bool:
         """Whether `candidate` is a schedule of the problem, by exact evaluation of the formula; no engine is asked."""

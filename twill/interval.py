@@ -83,8 +83,12 @@ class IntervalSearch:
         patience = PATIENCE
         while self.best is not None and self.best.ii > self.lowest and self.asker.spent() < SHARE:
             floor = self.lowest - 1
+            asked: set[int] = set()
             while self.best.ii - floor > 1 and self.asker.spent() < SHARE:
-                middle = (floor + self.best.ii) // 2
+                # An order can rarely be compressed to what another one beats, so the II just below is asked first.
+                below = self.best.ii - 1
+                middle = below if below not in asked else (floor + self.best.ii) // 2
+                asked.add(middle)
                 if not self._probe(middle, patience):
                     floor = middle
             patience *= GROWTH
@@ -129,9 +133,10 @@ class IntervalSearch:
             if self.monotone:
                 self.lowest = max(self.lowest, ii + 1)
             return False
+        found = self.asker.compressed(found)
         if self.best is None or found.ii < self.best.ii:
             self.best = found
-        self.note(f"II = {ii}: schedule of length {found.length}")
+        self.note(f"II = {found.ii}: schedule of length {found.length}")
         return True
 
     def _above_limit(self, ii: int) -> bool:

@@ -73,7 +73,7 @@ class Search:
         engine: Engine | None = None,
     ) -> None:
         self.problem, self.options, self.progress, self.from_one = problem, options, progress, from_one
-        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb)
+        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=len(problem.ops))
         self.asker = Asker(problem, self.engine, options.time_limit)
         self.bounds: tuple[Bound, ...] = ()
         self.modulo: tuple[int, int] | None = None

@@ -37,8 +37,8 @@ class Arc:
     distance: int
 
 
-def retime(problem: Problem, clocks: Sequence[Clock], schedule: Schedule, *, whole_order: bool = False) -> Retimed | None:
-    """The smallest II, and the shortest iteration at it, that `problem` allows in the order of `schedule`.
+def retime(problem: Problem, clocks: Sequence[Clock], schedule: Schedule, *, whole_order: bool = False, least: int = 1) -> Retimed | None:
+    """The smallest II from `least` on, and the shortest iteration at it, that `problem` allows in the order of `schedule`.
 
     clocks       how the cycles of each op of `problem` appear in `schedule`
     whole_order  keep the order of all starts within an II, so that values live no longer than they did
@@ -47,7 +47,7 @@ def retime(problem: Problem, clocks: Sequence[Clock], schedule: Schedule, *, who
     """
     order = _Order(problem, clocks, schedule)
     arcs = [*order.dependences(), *order.units(), *order.groups(), *(order.starts() if whole_order else ())]
-    ii, critical = 1, ()
+    ii, critical = least, ()
     while True:
         cycle = positive_cycle(len(problem.ops), [(a.src, a.dst, a.delay - a.distance * ii) for a in arcs])
         if cycle is None:

@@ -194,6 +194,7 @@ class Search:
         low = max(1, alone.length_bound, *(r.length + 1 for r in self.refuted if r.ii == ii and r.length is not None))
         evidence = "equals the shortest modulo schedule" if alone.length == low else "equals the longest path"
         target = max(low, alone.length or low)
+        self.best = self.asker.compressed(self.best, ii)
         while self.best.length > low:
             target = min(target, self.best.length - 1)
             try:
@@ -202,8 +203,9 @@ class Search:
                 evidence = f"lengths from {low} on got no verdict: {late}"
                 break
             if found is not None:
-                self.best = found
-                target = max(low, min(found.length - 1, (low + found.length) // 2))
+                # The order of a schedule tells how short it can be; just below that is where the proof usually is.
+                self.best = self.asker.compressed(found, ii)
+                target = max(low, self.best.length - 1 if self.best.length < found.length else (low + found.length) // 2)
                 continue
             evidence = f"no schedule of length {target} ({self.engine.version})"
             detail = f"no schedule of at most {target} cycles at II = {ii} ({self.engine.version})"

@@ -220,6 +220,7 @@ class _Parser:
             taker=fields.number("to"),
             distance=fields.number("distance", low=None),
             barrier=fields.number("barrier"),
+            answers=fields.symbol("answers") if "answers" in fields else "",
         )
         return fields.finish(made)
 

@@ -141,6 +141,7 @@ def _channel(channel: Channel) -> str:
 def _token(token: Token) -> str:
     fields: dict[str, str | int] = {"unit": json.dumps(token.unit), "before": symbol(token.before), "after": symbol(token.after)}
     fields |= {"from": token.giver, "to": token.taker, "distance": token.distance, "barrier": token.barrier}
+    fields |= {"answers": symbol(token.answers)} if token.answers else {}
     return f"token {symbol(token.name)} {_attributes(**fields)}"
 
 

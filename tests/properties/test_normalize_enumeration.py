@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from oracle.strategies import problems
 
 from twill.normalize import METHODS, Settings, normalize
+from twill.normalize.pool import rebuilt
 from twill.normalize.scale import best_scale, entries, lower_bound, scaled
 from twill.normalize.zlp import least_distortion
-from twill.problem import Problem
+from twill.problem import Limits, Op, Problem, Reservation
 
 
 def distortion(costs: Sequence[int], values: Sequence[int]) -> int:
@@ -59,8 +60,6 @@ def test_no_candidate_scale_is_better(costs: list[int], target: int) -> None:
 
 def chain(costs: list[int]) -> Problem:
     """Ops on one unit, in a row of spans `costs`."""
-    from twill.problem import Limits, Op, Reservation
-
     ops = tuple(Op(f"o{i}", reservations=(Reservation("U", 0, c),), cycles=c, issue=c) for i, c in enumerate(costs))
     return Problem("chain", ops, (), Limits((("U", 1),), (), 8))
 
@@ -71,22 +70,19 @@ def test_every_positive_cost_that_became_zero_is_listed(problem: Problem, method
     made = normalize(problem, method, Settings(budget=budget, target=4))
     after, names = made.problem, {name for name, _ in made.report.collapsed}
     for dep, new in zip(problem.dependences, after.dependences, strict=True):
-        assert (dep.delay > 0 and new.delay == 0) == (dep.delay > 0 and f'delay from "{dep.src}" to "{dep.dst}"' in names and new.delay == 0)
-        assert not (dep.delay == 0 and new.delay > 0 and method == "scale")
+        if dep.delay > 0 and new.delay == 0:
+            assert f'delay from "{dep.src}" to "{dep.dst}"' in names
+        assert dep.delay > 0 or new.delay == 0
     for op, new_op in zip(problem.ops, after.ops, strict=True):
         if op.spill > 0 and new_op.spill == 0:
             assert f'spill of "{op.name}"' in names
         if op.cycles > 0 and new_op.cycles == 0:
             assert any(f'"{op.name}"' in name for name in names)
-    assert 0 <= made.report.total
-    assert made.report.bound >= 1
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems(), numerator=st.integers(1, 9), denominator=st.integers(1, 9))
 def test_equal_costs_stay_equal_and_the_identity_changes_nothing(problem: Problem, numerator: int, denominator: int) -> None:
-    from twill.normalize.pool import rebuilt
-
     pool = entries(problem)
     values = scaled(pool, Fraction(numerator, denominator))
     by_cost = {entry.cost: values[entry.key] for entry in pool}

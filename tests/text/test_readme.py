@@ -33,11 +33,10 @@ def masked(report: str) -> str:
 
 def test_the_first_command_and_the_second(readme: str) -> None:
     commands = blocks(readme, "console")
-    assert commands[0] == "$ python -m pip install '.[yices]' && twill examples . && twill schedule attention_fwd.ttgir --machine h100\n"
+    assert commands[0] == "$ python -m pip install . && twill examples . && twill schedule attention_fwd.ttgir --machine h100\n"
     assert commands[1] == "$ python -m pip install '.[test]' && python -m pytest\n"
 
 
-@pytest.mark.skipif("yices" not in available(), reason="needs the extra [yices]")
 def test_output_is_what_is_printed(
     readme: str,
     project_root: Path,
@@ -46,16 +45,30 @@ def test_output_is_what_is_printed(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    """All but the seconds; `--update-golden` puts the new text into the README."""
+    """All but the seconds, with the engine that the first command installs; `--update-golden` puts the new text into the README."""
     monkeypatch.chdir(tmp_path)
     assert twill_command("examples", ".").status == 0
-    done = twill_command("schedule", "attention_fwd.ttgir", "--machine", "h100")
+    done = twill_command("schedule", "attention_fwd.ttgir", "--machine", "h100", "--engine", "cpsat")
     assert (done.status, done.err) == (0, "")
     told = blocks(readme, "text")[0]
     if request.config.getoption("--update-golden"):
         (project_root / "README.md").write_text(readme.replace(f"```text\n{told}```", f"```text\n{done.out}```"), encoding="utf-8")
     else:
         assert masked(told) == masked(done.out)
+
+
+@pytest.mark.skipif("yices" not in available(), reason="needs the extra [yices]")
+def test_the_excerpt_is_printed(
+    readme: str, twill_command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert twill_command("examples", ".").status == 0
+    (command,) = [block for block in blocks(readme, "console") if "--subtile" in block]
+    done = twill_command(*command.split()[2:])
+    assert done.status == 0
+    excerpt = blocks(readme, "text")[1].splitlines()
+    assert len(excerpt) == 5
+    assert [line for line in excerpt if line not in done.out.splitlines()] == []
 
 
 def test_the_graph_can_be_scheduled(readme: str, twill_command: Callable[..., Any], tmp_path: Path) -> None:

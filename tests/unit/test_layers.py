@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-DATA = ("twill.errors", "twill.problem", "twill.schedule", "twill.machine", "twill.program", "twill.graph.loopgraph")
+DATA = (
+    *("twill.errors", "twill.problem", "twill.schedule", "twill.machine", "twill.program", "twill.graph.loopgraph"),
+    "twill.pipeline.program",
+)
 """The data types: they import nothing of twill but one another."""
 
 SOLVING = ("twill.bounds", "twill.modulo", "twill.joint", "twill.engines", "twill.objectives")
@@ -21,6 +24,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.schedule": (),
     "twill.machine": (),
     "twill.graph.loopgraph": (),
+    "twill.pipeline.program": (),
     "twill.program": (),
     "twill.files": (),
     "twill.formula": (),
@@ -39,8 +43,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.joint": ("twill.bounds", "twill.modulo"),
     "twill.engines": SOLVING,
     "twill.objectives": SOLVING,
-    "twill.asking": SOLVING,
-    "twill.interval": (*SOLVING, "twill.asking"),
+    "twill.asking": (*SOLVING, "twill.normalize", "twill.retime"),
+    "twill.sequential": (),
+    "twill.interval": (*SOLVING, "twill.asking", "twill.sequential"),
     "twill.search": (*SOLVING, "twill.asking", "twill.interval"),
     "twill.literal": (*SOLVING, "twill.asking", "twill.search"),
     "twill.retime": ("twill.bounds", "twill.normalize"),

@@ -42,11 +42,12 @@ class Turn(IntEnum):
     RECEIVE = 4
     GIVE_BACK = 5
     TAKE = 6
-    ANNOUNCE = 7
-    ISSUE = 8
-    FENCE = 9
-    ARRIVE = 10
-    RELEASE = 11
+    ANSWER = 7
+    ANNOUNCE = 8
+    ISSUE = 9
+    FENCE = 10
+    ARRIVE = 11
+    RELEASE = 12
 
 
 Make = Callable[[int, int], Instruction]
@@ -67,9 +68,11 @@ class Bodies:
         mine.append(((slot, place.fixed, place.rank, place.phase, turn, len(mine)), make(stage, place.time)))
 
     def body(self, group: int) -> tuple[Instruction, ...]:
-        """The body of a group, complete."""
+        """The body of a group, complete.  A group that takes tokens before its first op begins its turns as much earlier."""
         ordered = [instruction for _, instruction in sorted(self.entries.get(group, []), key=lambda entry: entry[0])]
-        return tuple(replace(i, pending=_pending(ordered, n)) if isinstance(i, Await) else i for n, i in enumerate(ordered))
+        early = min((i.stage for i in ordered), default=0)
+        shifted = [replace(i, stage=i.stage - early) for i in ordered] if early < 0 else ordered
+        return tuple(replace(i, pending=_pending(shifted, n)) if isinstance(i, Await) else i for n, i in enumerate(shifted))
 
 
 def _pending(body: list[Instruction], n: int) -> int:
@@ -154,7 +157,7 @@ def _add_channel(bodies: Bodies, ring: Ring, filler: Filler) -> Channel | None:
     tl = bodies.at.tl
     by_barrier = tl.queues[filler.value] in (Queue.TMA, Queue.COPY, Queue.TENSOR) and not ring.copied
     group = tl.group[filler.value]
-    uses = [u for u in ring.uses if u.value == filler.value and (u.group != group or (by_barrier and u.blocking and u.op != u.value))]
+    uses = [u for u in ring.uses if u.value == filler.value and (u.group != group or (by_barrier and u.blocking))]
     if not uses:
         return None
     name = ring.name if filler.value == ring.values[0] else filler.value
@@ -221,11 +224,19 @@ def _add_fence(bodies: Bodies, ring: Ring, filler: Filler) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------- tokens
-def add_tokens(bodies: Bodies, tokens: Iterable[Token]) -> None:
-    """Passing a token right after its op was issued, and taking it right before the other one is."""
+def add_tokens(bodies: Bodies, tokens: tuple[Token, ...]) -> None:
+    """Passing a token right after its op was issued, and taking it right before the other one is.
+
+    A token that answers another one is passed when that was taken, and taken before that is passed for the next iteration.
+    """
+    at = bodies.at
+    named = {token.name: token for token in tokens}
     for token in tokens:
-        bodies.add(token.giver, bodies.at.at(token.before, 1), Turn.PASS, _pass(token.name))
-        bodies.add(token.taker, bodies.at.at(token.after, -1), Turn.TAKE, _take(token.name))
+        passed, taken = at.at(token.before, 1), at.at(token.after, -1, token.distance)
+        if token.answers:
+            passed = at.at(token.before, -1, named[token.answers].distance)
+        bodies.add(token.giver, passed, Turn.ANSWER if token.answers else Turn.PASS, _pass(token.name))
+        bodies.add(token.taker, taken, Turn.TAKE, _take(token.name))
 
 
 def _pass(token: str) -> Make:
@@ -234,6 +245,29 @@ def _pass(token: str) -> Make:
 
 def _take(token: str) -> Make:
     return lambda stage, cycle: Take(stage, cycle, token)
+
+
+def add_guards(bodies: Bodies, rings: Iterable[Ring], buffers: Iterable[Buffer]) -> None:
+    """A fence before a slot is overwritten that threads of the same group might still read.
+
+    Threads that write to tensor memory overwrite only what they read themselves.  None where there is one between the last read of a slot and the next write to it anyway, or an empty barrier that all of them
+    arrive on.
+    """
+    tl = bodies.at.tl
+    told = {buffer.name for buffer in buffers if buffer.empty is not None}
+    for ring in rings:
+        first = ring.values[0]
+        readers = [use for use in ring.readers if tl.queues[use.op] is Queue.NONE and use.group == ring.group]
+        by_threads = tl.queues[first] is Queue.NONE
+        if ring.copied or ring.name in told or not readers or (by_threads and ring.memory != SMEM):
+            continue
+        body = bodies.body(ring.group)
+        at, turn = positions(body), len(body)
+        read = max(at[use.op] + use.distance * turn for use in readers)
+        written = at[first] + ring.slots * turn
+        fences = [i.stage * turn + n for n, i in enumerate(body) if isinstance(i, Fence)]
+        if not any((written - 1 - fence) // turn > (read - fence) // turn for fence in fences):
+            bodies.add(ring.group, bodies.at.at(first, -1), Turn.FENCE, lambda stage, cycle, name=ring.name: Fence(stage, cycle, name))
 
 
 def stages(body: tuple[Instruction, ...]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twill.graph.loopgraph import LoopGraph
-from twill.pipeline.bodies import Bodies, add_ops, add_ring, add_tokens, stages
+from twill.pipeline.bodies import Bodies, add_guards, add_ops, add_ring, add_tokens, stages
 from twill.pipeline.layout import laid_out
 from twill.pipeline.orders import shared, tokens
 from twill.pipeline.places import places
@@ -30,8 +30,9 @@ def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None,
     bodies = Bodies(at)
     add_ops(bodies, found)
     made = [add_ring(bodies, ring) for ring in found]
-    turns = tokens(tl, found, {g: bodies.body(g) for g in tl.groups})
+    turns = tokens(at, found, {g: bodies.body(g) for g in tl.groups})
     add_tokens(bodies, turns)
+    add_guards(bodies, found, [buffer for buffer, _ in made])
     buffers, channels = laid_out([buffer for buffer, _ in made], [channel for _, several in made for channel in several])
     groups = _groups(tl, bodies, file)
     return PipelinedProgram(

@@ -64,7 +64,7 @@ class Places:
 def places(tl: Timeline, found: tuple[Ring, ...]) -> Places:
     """The places of a timeline with these rings."""
     names = [op.name for op in tl.problem.ops] + [send(ring.name) for ring in found if ring.copied]
-    rank = ranks(names, _ties(tl, found))
+    rank = ranks(names, _ties(tl, found), _reuses(tl))
     bare = Places(tl, rank, {})
     awaits = {op.name: place for op in tl.problem.ops if (place := _await(bare, op.name, found)) is not None}
     return Places(tl, rank, awaits)
@@ -77,9 +77,6 @@ def _ties(tl: Timeline, found: tuple[Ring, ...]) -> Iterable[Pair]:
     for dep in tl.problem.dependences:
         if tl.use(dep) == start[dep.src]:
             yield dep.src, dep.dst
-        life = tl.use(dep) - start[dep.src]
-        if dep.carries_value and life > 0 and life % ii == 0:
-            yield dep.dst, dep.src  # the register is free for the next instance
     for ring in found:
         filler = send(ring.name) if ring.copied else ring.name.removesuffix(".order")
         if ring.copied and ring.fill == start[ring.name]:
@@ -90,6 +87,14 @@ def _ties(tl: Timeline, found: tuple[Ring, ...]) -> Iterable[Pair]:
                 yield filler, use.op
             if begun == ring.fill + ring.slots * ii:
                 yield use.op, filler
+
+
+def _reuses(tl: Timeline) -> Iterable[Pair]:
+    """Pairs of ops in one cycle of which the second may use the registers of an instance that the first uses for the last time."""
+    for dep in tl.problem.dependences:
+        life = tl.use(dep) - tl.start[dep.src]
+        if dep.carries_value and life > 0 and life % tl.ii == 0:
+            yield dep.dst, dep.src
 
 
 # ----------------------------------------------------------------------------------------------------------------------- awaits
@@ -114,9 +119,13 @@ def _await(at: Places, op: str, found: tuple[Ring, ...]) -> Place | None:
     following = _next_issue(at, op)
     if following is not None and done <= following.time <= soft and following.time < hard and (wanted is None or following < wanted):
         return following
-    time = min(done, hard)
-    soon = at.at(op, 1) if time <= tl.start[op] else Place(time, 0, at.rank[op], 0)
+    soon = _behind(at, op, min(done, hard))
     return soon if wanted is None else min(soon, wanted)
+
+
+def _behind(at: Places, op: str, time: int) -> Place:
+    """The place at a cycle, behind `op` in any case."""
+    return at.at(op, 1) if time <= at.tl.start[op] else Place(time, 0, at.rank[op], 0)
 
 
 def _wants(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[Place]:
@@ -130,7 +139,7 @@ def _wants(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[Place]:
         if ring.values == (op,) and ring.copied:
             yield at.at_copy(ring, -1)
         elif ring.values == (op,):
-            yield Place(tl.start[op] + tl.latency(op), 0, at.rank[op], 0)
+            yield _behind(at, op, tl.start[op] + tl.latency(op))
 
 
 def _limits(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[tuple[int, int]]:
@@ -144,7 +153,8 @@ def _limits(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[tuple[int,
                 yield free, free - ring.ahead
     for dep in tl.problem.dependences:
         producer = tl.ops[dep.src]
-        if dep.dst == op and dep.carries_value and producer.registers and not producer.memory and not dep.in_place:
+        in_registers = dep.carries_value and producer.registers and not producer.memory and not dep.in_place
+        if dep.dst == op and in_registers and tl.queues[op] is Queue.WGMMA:
             made = _made(at, dep.src, tl.group[op]) - dep.distance * tl.ii
             again = made + max(1, -(-(done - made) // tl.ii)) * tl.ii
             yield again, again

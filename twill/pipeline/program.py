@@ -31,6 +31,8 @@ class Queue(StrEnum):
     WGMMA     warpgroup product, in order; only the issuing group can wait for it (wait_group)
     BULK      bulk copy or reduction out of shared memory, in order; only the issuing group can wait for it (wait_group.read)
     LOAD      load into registers; the hardware waits when a register is used
+
+    When a group leaves the loop it waits for all that it issued itself (`own`).
     """
 
     NONE = "none"
@@ -145,6 +147,8 @@ class Token:
     """Order of two groups on a unit: `after` of iteration i + distance is issued only after `before` of iteration i was.
 
     barrier  number of the named barrier
+    answers  token that was taken when this one is passed, "" for one that keeps an order: its giver passes it again only after it
+             took this one
     """
 
     name: str
@@ -155,6 +159,7 @@ class Token:
     taker: int
     distance: int
     barrier: int
+    answers: str = ""
 
 
 @dataclass(frozen=True)
@@ -258,14 +263,17 @@ class Receive(Step):
 
 @dataclass(frozen=True)
 class Pass(Step):
-    """Arrive on the named barrier of a token: the taker may go on.  Does nothing when the taker has no such iteration."""
+    """Arrive on the named barrier of a token: the taker may go on."""
 
     token: str
 
 
 @dataclass(frozen=True)
 class Take(Step):
-    """Wait for a token.  `stage` is that of the taker's op.  Does nothing when the giver has no such iteration."""
+    """Wait for the token of an iteration of the giver, whether or not the taker has an iteration that follows it.
+
+    So there are as many takes as passes, and each comes before the next pass also where the loop begins and ends.
+    """
 
     token: str
 

@@ -83,7 +83,7 @@ def _lives(tl: Timeline, group: int, body: tuple[Instruction, ...]) -> Iterable[
 
 
 def _uses(body: tuple[Instruction, ...]) -> Iterable[tuple[str, int]]:
-    """Values with where they are used; an asynchronous op uses what it reads until its group has waited for it."""
+    """Values with where they are used; a warpgroup product uses what it reads until its group has waited for it."""
     turn = len(body)
     done = {i.op: i.stage * turn + n for n, i in enumerate(body) if isinstance(i, Await)}
     for n, i in enumerate(body):
@@ -93,7 +93,7 @@ def _uses(body: tuple[Instruction, ...]) -> Iterable[tuple[str, int]]:
             here = i.stage * turn + n
             for read in i.reads:
                 if not read.buffer:
-                    over = done.get(i.op, here) if i.queue in (Queue.WGMMA, Queue.BULK) and read.value != i.op else here
+                    over = done.get(i.op, here) if i.queue is Queue.WGMMA and read.value != i.op else here
                     yield read.value, over + read.distance * turn
 
 

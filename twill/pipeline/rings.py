@@ -220,7 +220,8 @@ def _depth(tl: Timeline, ring: Ring, ahead: int, *, hold: bool) -> int:
     if ring.around:
         return 1
     last = max((released(tl, ring, use, hold=hold) for use in ring.readers), default=ring.fill)
-    return max(1, -(-(last - ring.fill + ahead) // tl.ii))
+    margin = 0 if ring.slot else 1  # a slot more costs nothing, and nobody depends on the order within a cycle
+    return max(1, -(-(last - ring.fill + ahead + margin) // tl.ii))
 
 
 def _fitted(tl: Timeline, found: tuple[Ring, ...]) -> tuple[Ring, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from twill.errors import BadInput
+from twill.errors import BadInput, Unsupported
 from twill.pipeline.program import Queue
 from twill.problem import Dependence, Op, Problem
 from twill.schedule import Schedule
@@ -74,9 +74,8 @@ class Timeline:
     def latency(self, op: str) -> int:
         """Cycles from the start until the result, or what the op does, is known to be there."""
         own = self.ops[op]
-        known = getattr(own, "latency", 0)
         delays = [dep.delay for dep in self.users[op] if dep.carries_value and not dep.in_place]
-        return int(known) or max([own.cycles, *delays])
+        return max([own.cycles, own.latency, *delays])
 
     def held(self, op: str) -> int:
         """Cycles from the start for which the op reads its operands: until it is done when it is asynchronous, else while it is issued."""
@@ -118,19 +117,20 @@ Pair = tuple[str, str]
 """What comes first, and what comes after it although both have the same cycle."""
 
 
-def ranks(names: Iterable[str], pairs: Iterable[Pair]) -> dict[str, int]:
-    """Positions that keep every pair in order, and the order of `names` otherwise.
+def ranks(names: Iterable[str], pairs: Iterable[Pair], wishes: Iterable[Pair]) -> dict[str, int]:
+    """Positions that keep every pair in order, then every wish that does not contradict them, and the order of `names` otherwise.
 
-    The pairs must have no cycle.  They have none when each stands for a dependence without slack: around a cycle the distances would
-    add up to zero iterations, and what goes around a ring of slots or a loop adds at least one.
+    Raises Unsupported when the pairs contradict each other.
     """
     order = {name: i for i, name in enumerate(names)}
     after: dict[str, set[str]] = {name: set() for name in order}
-    before: dict[str, int] = dict.fromkeys(order, 0)
-    for first, second in set(pairs):
+    for first, second in pairs:
         if first != second:
             after[first].add(second)
-            before[second] += 1
+    for first, second in wishes:
+        if first != second and not _reaches(after, second, first):
+            after[first].add(second)
+    before = {name: sum(name in later for later in after.values()) for name in order}
     ready = [name for name in order if not before[name]]
     found: dict[str, int] = {}
     while ready:
@@ -141,4 +141,17 @@ def ranks(names: Iterable[str], pairs: Iterable[Pair]) -> dict[str, int]:
             before[later] -= 1
             if not before[later]:
                 ready.append(later)
+    stuck = [name for name in order if name not in found]
+    if stuck:
+        raise Unsupported(f"in one cycle of the schedule, {', '.join(stuck)} wait for one another to free a slot.")
     return found
+
+
+def _reaches(after: dict[str, set[str]], begin: str, end: str) -> bool:
+    seen, queue = {begin}, [begin]
+    while queue:
+        for later in after[queue.pop()]:
+            if later not in seen:
+                seen.add(later)
+                queue.append(later)
+    return end in seen

@@ -59,6 +59,8 @@ class Process:
     clock     what it knows
     steps     instructions that it has executed
     fences    fences among them
+    entry     execution of the loop that it is in
+    mine      completions of what it issued in this execution and only it can wait for
     issued    ordered queue -> op instances it has issued, None for those that guards left out
     """
 
@@ -68,7 +70,9 @@ class Process:
     steps: int = 0
     fences: int = 0
     event: Event | None = None
+    entry: int = 0
     issued: dict[Queue, list[str | None]] = field(default_factory=dict)
+    mine: list[Point] = field(default_factory=list)
 
     @property
     def key(self) -> Key:
@@ -86,7 +90,7 @@ class Run:
     def __init__(self, program: PipelinedProgram, trips: Sequence[int], problem: Problem | None = None) -> None:
         self.program = program
         self.events = 0
-        self.processes = [Process(group, walk(program, group, trips), {}) for group in program.groups]
+        self.processes = [Process(group, walk(group, trips), {}) for group in program.groups]
         self.signals: dict[Key, Signal] = {}
         self.turnstiles = {token.name: Turnstile(f'"{token.name}"') for token in program.tokens}
         self.cells: dict[Key, Cell] = {}
@@ -96,6 +100,8 @@ class Run:
         self.commits: list[tuple[int, Point, Signal, int, str, Clock]] = []
         self.log: deque[str] = deque(maxlen=STORY)
         self.depends = _by_consumer(problem)
+        self.held = {g.index: frozenset(r.value for r in g.registers) for g in program.groups}
+        self.queues = {i.op: i.queue for group in program.groups for i in group.body if isinstance(i, Issue)}
         self.finished_ops: dict[tuple[str, int, int], Point] = {}
 
     # --------------------------------------------------------------------------------------------------------------- the whole run
@@ -136,10 +142,14 @@ class Run:
         for channel in self.program.channels:
             buffer = self.program.buffer(channel.buffer)
             for slot in range(buffer.slots if buffer.empty is not None else 0):
-                filled, given_back = (self.signals.get((side, name, slot)) for side, name in (("full", channel.name), ("empty", buffer.name)))
+                filled, given_back = (
+                    self.signals.get((side, name, slot)) for side, name in (("full", channel.name), ("empty", buffer.name))
+                )
                 if (filled.done if filled else 0) != (given_back.done if given_back else 0):
-                    raise Broken(f"slot {slot} of {buffer.name} is filled {filled.done if filled else 0} times and given back "
-                                 f"{given_back.done if given_back else 0} times")
+                    raise Broken(
+                        f"slot {slot} of {buffer.name} is filled {filled.done if filled else 0} times and given back "
+                        f"{given_back.done if given_back else 0} times"
+                    )
 
     def story(self, broken: Exception) -> tuple[str, ...]:
         """The last events, who waits for what, and what is wrong."""
@@ -151,6 +161,11 @@ class Run:
     def step(self, process: Process, event: Event) -> bool:
         """Execute an instruction; False when it has to wait."""
         instruction = event.instruction
+        if event.entry > process.entry:
+            if any(f.event.group == process.group.index and _queue(f).own for f in self.flights):
+                return False
+            self.leave(process)
+            process.entry = event.entry
         if not event.active:
             if isinstance(instruction, Issue) and instruction.queue.ordered:
                 process.issued.setdefault(instruction.queue, []).append(None)
@@ -225,7 +240,13 @@ class Run:
 
     def acquire(self, process: Process, event: Event) -> bool:
         assert isinstance(event.instruction, Acquire)
-        return self.wait_for(process, event, *self.empty(event.instruction.buffer, event.instance))
+        buffer = event.instruction.buffer
+        signal, lap = self.empty(buffer, event.instance)
+        if not self.wait_for(process, event, signal, lap):
+            return False
+        mine = [i for i in process.group.body if isinstance(i, Release) and i.buffer == buffer and i.by is By.THREADS]
+        process.fences += bool(mine and lap)  # all threads of the group have arrived
+        return True
 
     def wait(self, process: Process, event: Event) -> bool:
         assert isinstance(event.instruction, Wait)
@@ -269,6 +290,13 @@ class Run:
     def later(self, process: Process, when: Point, signal: Signal, count: int, who: str) -> None:
         self.commits.append((process.group.index, when, signal, count, who, self.now(process)))
         self.settle_commits({})
+
+    def leave(self, process: Process) -> None:
+        """A group leaves the loop: all that it issued and only it can wait for is done."""
+        for point, clock in self.done_clocks.items():
+            if point in process.mine:
+                merge(process.clock, clock)
+        process.mine = []
 
     def is_over(self, point: Point) -> bool:
         return point.count == 0 or self.over.get(point.key, 0) >= point.count
@@ -332,6 +360,8 @@ class Run:
         self.check_dependences(process, event, begin)
         access = Access(f"{instruction.op} of iteration {event.iteration}", over, event.group, queue is Queue.NONE, process.fences)
         self.access_operands(process, event, access, process.certain(begin))
+        if queue.own:
+            process.mine.append(over)
         if queue is not Queue.NONE:
             self.flights.append(Flight(event, instruction.op, over, {**begin, process.key: process.steps + 1}))
         self.finished_ops[instruction.op, event.entry, event.iteration] = over
@@ -344,12 +374,16 @@ class Run:
         for read in instruction.reads:
             if event.iteration >= read.distance:
                 cell = self.cell(process, read.buffer, read.value, event.instance - read.distance)
-                cell.read(read.value, event.instance - read.distance, access, known)
-                mine[cell.name] = access
-        written = [r.value for r in process.group.registers if r.value == instruction.op and not instruction.into]
-        for value in [instruction.op] if instruction.into or written else []:
-            cell = self.cell(process, instruction.into, value, event.instance)
-            cell.overwrite(value, event.instance, access, known, mine.get(cell.name))
+                at_once = not read.buffer and instruction.queue is not Queue.WGMMA
+                used = replace(access, over=self.here(process), threads=True) if at_once else access
+                cell.read(read.value, event.instance - read.distance, used, known)
+                mine[cell.name] = used
+        held = any(register.value == instruction.op for register in process.group.registers)
+        if instruction.into or held:
+            interlocked = not instruction.into and instruction.queue is Queue.LOAD
+            written = replace(access, over=self.here(process)) if interlocked else access
+            cell = self.cell(process, instruction.into, instruction.op, event.instance)
+            cell.overwrite(instruction.op, event.instance, written, known, mine.get(cell.name))
 
     def cell(self, process: Process, buffer: str, value: str, instance: int) -> Cell:
         """The slot, or the copy of the registers, of an instance."""
@@ -370,7 +404,9 @@ class Run:
         access = Access(self.describe(event), self.here(process), event.group, True, process.fences)
         known = process.certain()
         self.cell(process, "", instruction.value, event.instance).read(instruction.value, event.instance, access, known)
-        self.cell(process, instruction.buffer, instruction.value, event.instance).overwrite(instruction.value, event.instance, access, known)
+        self.cell(process, instruction.buffer, instruction.value, event.instance).overwrite(
+            instruction.value, event.instance, access, known
+        )
         return True
 
     def receive(self, process: Process, event: Event) -> bool:
@@ -408,8 +444,9 @@ class Run:
             if event.iteration < dep.distance:
                 continue
             over = self.finished_ops.get((dep.src, event.entry, event.iteration - dep.distance))
-            known = process.clock if dep.blocking else begin
-            if over is None or not over.before(known):
+            known = process.clock if dep.blocking and dep.carries_value else begin
+            interlocked = dep.carries_value and self.queues[dep.src] is Queue.LOAD and dep.src in self.held[process.group.index]
+            if over is None or not (interlocked or over.before(known)):
                 raise Broken(
                     f"{instruction.op} of iteration {event.iteration} begins without knowing that {dep.src} of iteration "
                     f"{event.iteration - dep.distance} is done"
@@ -441,5 +478,3 @@ _HANDLERS: dict[type, Callable[[Run, Process, Event], bool]] = {
     Pass: Run.pass_token,
     Take: Run.take_token,
 }
-
-__all__ = ["Hang", "Run", "replace"]

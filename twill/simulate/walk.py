@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twill.pipeline.program import Group, Instruction, Pass, PipelinedProgram, Take
+from twill.pipeline.program import Group, Instruction
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,12 @@ class Event:
     active: bool
 
 
-def walk(program: PipelinedProgram, group: Group, trips: Sequence[int]) -> Iterator[Event]:
+def walk(group: Group, trips: Sequence[int]) -> Iterator[Event]:
     """All instructions of `group` in order, for executions of the loop with these numbers of iterations."""
     before = 0
     for entry, count in enumerate(trips):
         for turn in range(group.turns(count)):
             for index, instruction in enumerate(group.body):
                 iteration = turn - instruction.stage
-                active = 0 <= iteration < count and _meets(program, instruction, iteration, count)
-                yield Event(group.index, entry, turn, index, instruction, iteration, before + iteration, active)
+                yield Event(group.index, entry, turn, index, instruction, iteration, before + iteration, 0 <= iteration < count)
         before += count
-
-
-def _meets(program: PipelinedProgram, instruction: Instruction, iteration: int, count: int) -> bool:
-    """Whether the other side of a token has the iteration that the token is about."""
-    if isinstance(instruction, Pass):
-        return 0 <= iteration + program.token(instruction.token).distance < count
-    if isinstance(instruction, Take):
-        return 0 <= iteration - program.token(instruction.token).distance < count
-    return True
