@@ -26,7 +26,7 @@ from twill.joint.space import Options as Families
 from twill.modulo import ModuloAnswer, shortest, smallest_ii
 from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Probe, Refutation, Result, Schedule
-from twill.search import Options
+from twill.search import EMPTY, Options
 
 READING = "published"
 
@@ -85,7 +85,7 @@ class Search:
     def run(self) -> Result:
         """Search until done or stopped."""
         if not self.problem.ops:
-            return Result(Schedule(1, 0, ()), self._certificate("optimal", "the loop body has no ops to schedule"))
+            return replace(EMPTY, certificate=replace(EMPTY.certificate, reading=READING))
         try:
             return self._run()
         except (KeyboardInterrupt, StoppedError) as stop:

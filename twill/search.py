@@ -14,6 +14,7 @@ from twill.bounds import contradictions, least_ii, lower_bounds
 from twill.engines.answers import Engine
 from twill.engines.process import DEFAULT_MEMORY_MB
 from twill.engines.registry import make
+from twill.errors import SolverError
 from twill.interval import PATIENCE, IntervalSearch
 from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
@@ -53,6 +54,14 @@ LADDER = (
 )
 
 
+_NOTHING = "the loop body has no ops to schedule"
+EMPTY = Result(
+    Schedule(1, 0, ()),
+    Certificate("optimal", claims=(Claim("ii", 1, 1, True, _NOTHING), Claim("length", 0, 0, True, _NOTHING)), reason=_NOTHING),
+)
+"""The answer for a loop body without ops."""
+
+
 def schedule(problem: Problem, options: Options = Options(), progress: Callable[[str], None] | None = None) -> Result:
     """Search for the best schedule of `problem`.
 
@@ -82,14 +91,16 @@ class Search:
     def run(self) -> Result:
         """Search until done or stopped."""
         if not self.problem.ops:
-            return Result(Schedule(1, 0, ()), Certificate("optimal", reason="the loop body has no ops to schedule"))
+            return EMPTY
         try:
-            return self._run()
+            result = self._run()
         except (KeyboardInterrupt, StoppedError) as stop:
             why = str(stop) if isinstance(stop, StoppedError) else "interrupted"
-            return self._stopped(why)
+            result = self._stopped(why)
         finally:
             self.engine.close()
+        agree(self.problem, result)
+        return result
 
     def _run(self) -> Result:
         reasons = contradictions(self.problem)
@@ -275,3 +286,15 @@ class Search:
             if objective not in done:
                 self.claims.append(Claim(objective, measure(self.problem, self.best, objective), 0, False, why))
         return Result(self.best, self._certificate("feasible", why))
+
+
+def agree(problem: Problem, result: Result) -> None:
+    """Raise SolverError when something that a solver excluded denies the schedule that was found."""
+    found = result.schedule
+    if found is None:
+        return
+    for refutation in result.certificate.refuted:
+        above = refutation.length is None and refutation.ii > found.ii and monotone(problem)
+        if (refutation.ii == found.ii or above) and (refutation.length is None or found.length <= refutation.length):
+            message = f"{refutation.detail}, but there is a schedule of {found.length} cycles at II = {found.ii}."
+            raise SolverError(message, remedy="Another --engine may help; please report it with the input.")

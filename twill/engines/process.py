@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pickle
+import resource
 import select
 import signal
 import subprocess
@@ -24,6 +25,8 @@ from twill.joint.formula import Formula, Model, evaluate
 # A child that was told its limit gets this long (seconds) to say "unknown" by itself before it is killed.
 GRACE = 1.0
 DEFAULT_MEMORY_MB = 8192
+# No answer is longer: a model has a few numbers per op.
+LONGEST_ANSWER = 1 << 26
 
 
 class ProcessEngine:
@@ -32,6 +35,7 @@ class ProcessEngine:
     def __init__(self, name: str, *, memory_mb: int | None = DEFAULT_MEMORY_MB, command: Sequence[str] | None = None) -> None:
         self.name = name
         self._command = list(command or [sys.executable, "-m", "twill.engines.worker", name, str(memory_mb or 0)])
+        self._memory_mb = memory_mb
         self._child: subprocess.Popen[bytes] | None = None
         self._version = ""
         self._greeted = False
@@ -52,6 +56,7 @@ class ProcessEngine:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is the parent's business: it ends the child itself
             )
+            self._confine(self._child.pid)
 
     def decide(self, formula: Formula, time_limit: float | None = None) -> Answer:
         """Decide `formula` within `time_limit` seconds; see `answers.Engine`."""
@@ -60,7 +65,7 @@ class ProcessEngine:
         deadline = None if time_limit is None else begun + time_limit + GRACE
         try:
             self._greet(deadline)
-            self._send(formula, time_limit)
+            self._send(formula, time_limit, deadline)
             reply = self._reply(deadline, "status")
             return self._judge(formula, reply, time.monotonic() - begun)
         except _LateError:
@@ -89,14 +94,41 @@ class ProcessEngine:
             self._version = str(self._reply(deadline, "version")["version"])
             self._greeted = True
 
-    def _send(self, formula: Formula, time_limit: float | None) -> None:
-        assert self._child is not None and self._child.stdin is not None
+    def _confine(self, pid: int) -> None:
+        """Limit the child's memory from outside, whatever it does itself (Linux); a limit that holds already may be lower."""
+        if self._memory_mb and sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                _, most = resource.prlimit(pid, resource.RLIMIT_AS)
+                wanted = self._memory_mb << 20
+                limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+                resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+
+    def _send(self, formula: Formula, time_limit: float | None, deadline: float | None) -> None:
+        """Write the question; a child that does not read is late, not waited for, and one that spoke before it was asked lies."""
+        assert self._child is not None and self._child.stdin is not None and self._child.stdout is not None
+        if select.select([self._child.stdout.fileno()], [], [], 0)[0]:
+            said = os.read(self._child.stdout.fileno(), 60)
+            raise SolverError(f"engine {self.name} spoke before it was asked: {said!r}.") if said else self._died()
         message = pickle.dumps((formula, time_limit))
+        left = memoryview(len(message).to_bytes(8, "little") + message)
+        stream = self._child.stdin.fileno()
+        os.set_blocking(stream, False)
         try:
-            self._child.stdin.write(len(message).to_bytes(8, "little") + message)
-            self._child.stdin.flush()
+            while left:
+                self._wait(deadline, writing=stream)
+                with contextlib.suppress(BlockingIOError):
+                    left = left[os.write(stream, left) :]
         except BrokenPipeError as error:
             raise self._died() from error
+
+    def _wait(self, deadline: float | None, *, reading: int | None = None, writing: int | None = None) -> bool:
+        """Whether the stream is ready, within at most a second; _LateError when the deadline has passed."""
+        wait = 1.0 if deadline is None else deadline - time.monotonic()
+        if wait <= 0:
+            raise _LateError
+        readers, writers = [[] if stream is None else [stream] for stream in (reading, writing)]
+        ready = select.select(readers, writers, [], min(wait, 1.0))
+        return bool(ready[0] or ready[1])
 
     def _reply(self, deadline: float | None, key: str) -> dict[str, Any]:
         """The next line of the child as a JSON object that has `key`."""
@@ -104,7 +136,7 @@ class ProcessEngine:
         line = self._line(self._child.stdout.fileno(), deadline)
         try:
             reply = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SolverError(f"engine {self.name} printed something that is not an answer: {line[:60]!r}.") from error
         if not isinstance(reply, dict) or key not in reply:
             raise SolverError(f"engine {self.name} printed something that is not an answer: {line[:60]!r}.")
@@ -113,20 +145,21 @@ class ProcessEngine:
     def _line(self, stream: int, deadline: float | None) -> bytes:
         received = bytearray()
         while not received.endswith(b"\n"):
-            wait = 1.0 if deadline is None else deadline - time.monotonic()
-            if wait <= 0:
-                raise _LateError
-            ready, _, _ = select.select([stream], [], [], min(wait, 1.0))
-            if ready:
+            if self._wait(deadline, reading=stream):
                 chunk = os.read(stream, 1 << 16)
                 if not chunk:
                     raise self._died()
                 received += chunk
+            if len(received) > LONGEST_ANSWER:
+                raise SolverError(f"engine {self.name} printed something that is not an answer: {bytes(received[:60])!r}.")
         return bytes(received)
 
     def _died(self) -> SolverError:
-        child = self._child
-        code = child.wait() if child is not None else 0
+        """The error for a child whose output has ended; one that lives on without is taken for dead as well."""
+        try:
+            code = self._child.wait(GRACE) if self._child is not None else 0
+        except subprocess.TimeoutExpired:
+            return SolverError(f"engine {self.name} closed its output before it answered.")
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         return SolverError(f"engine {self.name} {how} before it answered.", remedy="A larger --memory-limit or another --engine may help.")
 
@@ -157,5 +190,5 @@ def _model(reply: dict[str, Any]) -> Model | None:
             tuple(int(x) for x in reply["stages"]),
             tuple((int(n), bool(b)) for n, b in reply["booleans"]),
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None

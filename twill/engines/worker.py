@@ -26,7 +26,7 @@ def main() -> None:
     name, memory_mb = sys.argv[1], int(sys.argv[2])
     _die_with_parent()
     if memory_mb:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
+        _limit_memory(memory_mb << 20)
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     # Whatever a solver library prints must not mix with the answers.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -39,6 +39,13 @@ def main() -> None:
         except MemoryError:
             answer = Answer("unknown", name, detail=f"the memory limit of {memory_mb} MB was reached")
         _write(answers, _record(answer))
+
+
+def _limit_memory(wanted: int) -> None:
+    """Limit the memory of this process, bytes, unless it is limited more already."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _die_with_parent() -> None:

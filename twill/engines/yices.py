@@ -95,7 +95,7 @@ class _Terms:
         if isinstance(node, Difference):
             values = self.stages if node.stage else self.residues
             right = values[node.right]
-            bound = lib.yices_add(right, lib.yices_int32(node.bound)) if node.bound else right
+            bound = lib.yices_add(right, _integer(lib, node.bound)) if node.bound else right
             term: int = lib.yices_arith_geq_atom(values[node.left], bound)
             return term
         return self._many(lib.yices_or, [self.literal(x) for x in node.literals])  # type: ignore[attr-defined]
@@ -109,15 +109,15 @@ class _Terms:
             last = 0 if v == formula.anchor else formula.ii - 1
             for variable, high in ((residue, last), (stage, formula.stage_limit)):
                 yield lib.yices_arith_geq_atom(variable, lib.yices_zero())
-                yield lib.yices_arith_leq_atom(variable, lib.yices_int32(high))
+                yield lib.yices_arith_leq_atom(variable, _integer(lib, high))
         for quantity in self.quantities:
             yield lib.yices_arith_geq_atom(quantity, lib.yices_zero())
 
     def _at_most(self, limit: AtMost) -> int:
         lib = self.lib
         zero = lib.yices_zero()
-        parts = [lib.yices_ite(self.literal(x), lib.yices_int32(weight), zero) for weight, x in limit.terms]
-        bound = lib.yices_int32(limit.bound)
+        parts = [lib.yices_ite(self.literal(x), _integer(lib, weight), zero) for weight, x in limit.terms]
+        bound = _integer(lib, limit.bound)
         if limit.allowance is not None:
             bound = lib.yices_add(bound, self.quantities[limit.allowance])
         term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), bound)
@@ -126,8 +126,16 @@ class _Terms:
     def _total(self, total: Total) -> int:
         lib = self.lib
         parts = self.quantities[total.first : total.last]
-        term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), lib.yices_int32(total.bound))
+        term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), _integer(lib, total.bound))
         return term
+
+
+def _integer(lib: Any, number: int) -> int:
+    """The term of an integer; OverflowError beyond 64 bits, where the library would silently take another number."""
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"{number} does not fit into 64 bits")
+    term: int = lib.yices_int64(number)
+    return term
 
 
 def _context(api: Any) -> Any:
@@ -148,10 +156,10 @@ def _check(api: Any, context: Any, terms: _Terms) -> int:
 
 def _model(api: Any, context: Any, terms: _Terms, formula: Formula) -> Model:
     model = api.yices_get_model(context, 1)
-    number, truth = ctypes.c_int32(), ctypes.c_int32()
+    number, truth = ctypes.c_int64(), ctypes.c_int32()
 
     def integer(term: int) -> int:
-        api.libyices.yices_get_int32_value(model, term, ctypes.byref(number))
+        api.libyices.yices_get_int64_value(model, term, ctypes.byref(number))
         return int(number.value)
 
     def boolean(term: int) -> bool:

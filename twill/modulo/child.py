@@ -43,7 +43,9 @@ def run(command: Sequence[str], given: bytes = b"", time_limit: float | None = N
 
 
 def _confine() -> None:
-    """In the child, before the solver: limit its memory, and die with the parent."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    """In the child, before the solver: limit its memory, unless it is limited more already, and die with the parent."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_LIMIT if most == resource.RLIM_INFINITY else min(MEMORY_LIMIT, most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -248,26 +248,36 @@ def _take(token: str) -> Make:
 
 
 def add_guards(bodies: Bodies, rings: Iterable[Ring], buffers: Iterable[Buffer]) -> None:
-    """A fence before a slot is overwritten that threads of the same group might still read.
+    """A fence before a slot is written that threads of the same group might still read.
 
-    Threads that write to tensor memory overwrite only what they read themselves.  None where there is one between the last read of a slot and the next write to it anyway, or an empty barrier that all of them
-    arrive on.
+    Threads that write to tensor memory overwrite only what they read themselves.  None where there is one between the last read of a
+    slot and the write anyway, or an empty barrier that all of them arrive on.
     """
-    tl = bodies.at.tl
     told = {buffer.name for buffer in buffers if buffer.empty is not None}
     for ring in rings:
-        first = ring.values[0]
-        readers = [use for use in ring.readers if tl.queues[use.op] is Queue.NONE and use.group == ring.group]
-        by_threads = tl.queues[first] is Queue.NONE
-        if ring.copied or ring.name in told or not readers or (by_threads and ring.memory != SMEM):
+        if not ring.memory or ring.copied:
             continue
-        body = bodies.body(ring.group)
-        at, turn = positions(body), len(body)
-        read = max(at[use.op] + use.distance * turn for use in readers)
-        written = at[first] + ring.slots * turn
-        fences = [i.stage * turn + n for n, i in enumerate(body) if isinstance(i, Fence)]
-        if not any((written - 1 - fence) // turn > (read - fence) // turn for fence in fences):
-            bodies.add(ring.group, bodies.at.at(first, -1), Turn.FENCE, lambda stage, cycle, name=ring.name: Fence(stage, cycle, name))
+        if ring.name not in told:
+            _add_guard(bodies, ring, ring.values[0], ring.readers, ring.slots)
+        for value, after in zip(ring.values, ring.values[1:], strict=False):
+            _add_guard(bodies, ring, after, [use for use in ring.readers if use.value == value], 0)
+
+
+def _add_guard(bodies: Bodies, ring: Ring, writer: str, uses: Iterable[Use], later: int) -> None:
+    """A fence between what threads of the writer's group read and the write `later` iterations later, unless there is one."""
+    tl = bodies.at.tl
+    group = tl.group[writer]
+    readers = [use for use in uses if tl.queues[use.op] is Queue.NONE and use.group == group]
+    if not readers or (tl.queues[writer] is Queue.NONE and ring.memory != SMEM):
+        return
+    body = bodies.body(group)
+    at, turn = positions(body), len(body)
+    read = max(at[use.op] + use.distance * turn for use in readers)
+    written = at[writer] + later * turn
+    fences = [i.stage * turn + n for n, i in enumerate(body) if isinstance(i, Fence)]
+    # Only fences of iterations that there are whenever the slot is written again.
+    if not any(read < fence + k * turn < written for fence in fences for k in range(later + 1)):
+        bodies.add(group, bodies.at.at(writer, -1), Turn.FENCE, lambda stage, cycle: Fence(stage, cycle, ring.name))
 
 
 def stages(body: tuple[Instruction, ...]) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from twill.pipeline.program import Queue
 from twill.pipeline.rings import Ring, Use
 from twill.pipeline.timeline import Pair, Timeline, ranks
+from twill.problem import Dependence
 
 
 @dataclass(frozen=True, order=True)
@@ -87,6 +88,9 @@ def _ties(tl: Timeline, found: tuple[Ring, ...]) -> Iterable[Pair]:
                 yield filler, use.op
             if begun == ring.fill + ring.slots * ii:
                 yield use.op, filler
+            for value, changer in zip(ring.values, ring.values[1:], strict=False):
+                if use.value == value and not use.in_place and begun == start[changer]:
+                    yield use.op, changer
 
 
 def _reuses(tl: Timeline) -> Iterable[Pair]:
@@ -109,7 +113,7 @@ def _await(at: Places, op: str, found: tuple[Ring, ...]) -> Place | None:
     if not tl.queues[op].own:
         return None
     wanted = min(_wants(at, op, found), default=None)
-    limits = list(_limits(at, op, found)) if tl.queues[op] is not Queue.LOAD else []
+    limits = list(_limits(at, op, found))
     if not limits:
         return wanted
     done = tl.start[op] + tl.latency(op)
@@ -139,7 +143,7 @@ def _wants(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[Place]:
         if ring.values == (op,) and ring.copied:
             yield at.at_copy(ring, -1)
         elif ring.values == (op,):
-            yield _behind(at, op, tl.start[op] + tl.latency(op))
+            yield _behind(at, op, ring.ready)
 
 
 def _limits(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[tuple[int, int]]:
@@ -153,11 +157,16 @@ def _limits(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[tuple[int,
                 yield free, free - ring.ahead
     for dep in tl.problem.dependences:
         producer = tl.ops[dep.src]
-        in_registers = dep.carries_value and producer.registers and not producer.memory and not dep.in_place
-        if dep.dst == op and in_registers and tl.queues[op] is Queue.WGMMA:
+        in_registers = dep.carries_value and producer.registers and not producer.memory
+        if dep.dst == op and in_registers and tl.queues[op] is Queue.WGMMA and not accumulates(tl, dep):
             made = _made(at, dep.src, tl.group[op]) - dep.distance * tl.ii
             again = made + max(1, -(-(done - made) // tl.ii)) * tl.ii
             yield again, again
+
+
+def accumulates(tl: Timeline, dep: Dependence) -> bool:
+    """Whether a product adds to registers of a product before it in the queue, which nobody overwrites before it is done."""
+    return tl.queues[dep.src] is tl.queues[dep.dst] is Queue.WGMMA and tl.group[dep.src] == tl.group[dep.dst]
 
 
 def _made(at: Places, value: str, group: int) -> int:

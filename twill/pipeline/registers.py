@@ -83,8 +83,12 @@ def _lives(tl: Timeline, group: int, body: tuple[Instruction, ...]) -> Iterable[
 
 
 def _uses(body: tuple[Instruction, ...]) -> Iterable[tuple[str, int]]:
-    """Values with where they are used; a warpgroup product uses what it reads until its group has waited for it."""
+    """Values with where they are used; a warpgroup product uses what it reads until its group has waited for it.
+
+    What a product before it in the queue has left it adds to: nobody overwrites that before it is done.
+    """
     turn = len(body)
+    products = {i.op for i in body if isinstance(i, Issue) and i.queue is Queue.WGMMA}
     done = {i.op: i.stage * turn + n for n, i in enumerate(body) if isinstance(i, Await)}
     for n, i in enumerate(body):
         if isinstance(i, Send):
@@ -93,7 +97,7 @@ def _uses(body: tuple[Instruction, ...]) -> Iterable[tuple[str, int]]:
             here = i.stage * turn + n
             for read in i.reads:
                 if not read.buffer:
-                    over = done.get(i.op, here) if i.queue is Queue.WGMMA and read.value != i.op else here
+                    over = done.get(i.op, here) if i.op in products and read.value not in products else here
                     yield read.value, over + read.distance * turn
 
 

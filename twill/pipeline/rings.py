@@ -42,6 +42,7 @@ class Ring:
     slot      size of a slot; memory "" when it holds nothing
     copied    True when the value is in registers and is copied to the slot
     fill      cycle of iteration 0 in which the instance is begun
+    ready     cycle of iteration 0 in which the first use may begin by the dependences
     ahead     cycles before that in which a streaming load takes the slot, because it runs ahead by its latency
     uses      uses of all values, those that work in place included
     around    True when an iteration continues what the one before left: there is one slot
@@ -55,6 +56,7 @@ class Ring:
     copied: bool
     group: int
     fill: int
+    ready: int
     ahead: int
     uses: tuple[Use, ...]
     around: bool = False
@@ -112,6 +114,7 @@ def _stored(tl: Timeline) -> list[Ring]:
         uses = tuple(_use(tl, dep, dep.in_place and dep.dst in in_chain) for name in chain for dep in _uses(tl, name))
         if not around and all(use.in_place for use in uses):
             uses = (*uses, Use(chain[-1], chain[-1], tl.group[chain[-1]], 0, blocking=False))  # overwritten only when it is done
+        _refuse_late_reads(tl, chain, uses, around)
         made.append(
             Ring(
                 name=first,
@@ -121,12 +124,29 @@ def _stored(tl: Timeline) -> list[Ring]:
                 copied=False,
                 group=tl.group[first],
                 fill=tl.start[first],
+                ready=tl.start[first] + tl.latency(first),
                 ahead=tl.latency(first) if op.streaming else 0,
                 uses=uses,
                 around=around,
             )
         )
     return made
+
+
+def _refuse_late_reads(tl: Timeline, chain: list[str], uses: tuple[Use, ...], around: bool) -> None:
+    """Raises Unsupported when a use reads a value after an op that works in place has changed it, or might."""
+    changers = {name: (after, 0) for name, after in zip(chain, chain[1:], strict=False)}
+    if around:
+        changers[chain[-1]] = (chain[0], 1)
+    for use in uses:
+        if use.in_place or use.value not in changers:
+            continue
+        changer, later = changers[use.value]
+        if tl.start[use.op] + use.distance * tl.ii > tl.start[changer] + later * tl.ii:
+            raise Unsupported(f"{use.op} reads {use.value} after {changer} changed it in place.")
+        ordered = any(dep.dst == changer and dep.distance == later - use.distance for dep in tl.users[use.op])
+        if use.group != tl.group[changer] and not ordered:
+            raise Unsupported(f"nothing keeps {changer}, which changes {use.value} in place, behind {use.op} of group {use.group}.")
 
 
 def _chains(tl: Timeline) -> list[list[str]]:
@@ -167,10 +187,10 @@ def _copied(tl: Timeline) -> list[Ring]:
     """Rings of register values, and of results without storage, that other groups use."""
     made = []
     for op in tl.problem.ops:
-        uses = tuple(_use(tl, dep) for dep in _values(tl, op.name) if tl.group[dep.dst] != tl.group[op.name])
-        if op.memory or not uses:
+        crossing = [dep for dep in _values(tl, op.name) if tl.group[dep.dst] != tl.group[op.name]]
+        if op.memory or not crossing:
             continue
-        when = min(dep.delay for dep in _values(tl, op.name) if tl.group[dep.dst] != tl.group[op.name])
+        ready = tl.start[op.name] + min(dep.delay for dep in crossing)
         in_registers = op.registers > 0
         made.append(
             Ring(
@@ -180,9 +200,10 @@ def _copied(tl: Timeline) -> list[Ring]:
                 slot=op.crossing_bytes,
                 copied=in_registers,
                 group=tl.group[op.name],
-                fill=tl.start[op.name] + (when if in_registers else 0),
+                fill=ready if in_registers else tl.start[op.name],
+                ready=ready,
                 ahead=tl.latency(op.name) if op.streaming and not in_registers else 0,
-                uses=uses,
+                uses=tuple(_use(tl, dep) for dep in crossing),
             )
         )
     return made
@@ -197,9 +218,9 @@ def _orders(tl: Timeline) -> list[Ring]:
         told = bool(tl.ops[dep.src].memory) and queue in (Queue.TMA, Queue.COPY)
         if dep.carries_value or told or (same and in_order):
             continue
-        name = f"{dep.src}.order"
-        ring = made.get(name) or Ring(name, (dep.src,), "", 0, False, tl.group[dep.src], tl.start[dep.src], 0, ())
-        made[name] = replace(ring, uses=(*ring.uses, _use(tl, dep)))
+        name, start = f"{dep.src}.order", tl.start[dep.src]
+        ring = made.get(name) or Ring(name, (dep.src,), "", 0, False, tl.group[dep.src], start, start + dep.delay, 0, ())
+        made[name] = replace(ring, uses=(*ring.uses, _use(tl, dep)), ready=min(ring.ready, start + dep.delay))
     return list(made.values())
 
 
@@ -210,6 +231,8 @@ def released(tl: Timeline, ring: Ring, use: Use, *, hold: bool) -> int:
     What is copied to registers is over when the copy was made; an order is over when the op after it was begun.
     """
     begun = tl.start[use.op] + use.distance * tl.ii
+    if use.op == ring.values[0] and not ring.copied:
+        return begun + max(1, tl.held(use.op))  # it takes a slot before it gives the one back that it reads
     if not hold or ring.copied or not ring.memory:
         return begun
     return begun + tl.held(use.op)
