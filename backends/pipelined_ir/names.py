@@ -78,7 +78,12 @@ class _Names:
             for group in (channel.producer, *channel.consumers):
                 yield channel, "group", group
         for token in self.program.tokens:
-            yield from ((token, "op", token.before), (token, "op", token.after), (token, "group", token.giver), (token, "group", token.taker))
+            yield from (
+                (token, "op", token.before),
+                (token, "op", token.after),
+                (token, "group", token.giver),
+                (token, "group", token.taker),
+            )
 
     def defined(self, owner: object, kind: str, name: str | int) -> None:
         p = self.program

@@ -121,7 +121,12 @@ def _op(op: OpSite) -> str:
 
 
 def _buffer(buffer: Buffer) -> str:
-    fields: dict[str, str | int] = {"memory": json.dumps(buffer.memory), "slots": buffer.slots, "slot": buffer.slot, "offset": buffer.offset}
+    fields: dict[str, str | int] = {
+        "memory": json.dumps(buffer.memory),
+        "slots": buffer.slots,
+        "slot": buffer.slot,
+        "offset": buffer.offset,
+    }
     fields["parts"] = _list(_list((value(part.value), part.offset, part.size)) for part in buffer.parts)
     if buffer.empty is not None:
         fields["empty"] = _barrier(buffer.empty)

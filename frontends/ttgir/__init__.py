@@ -79,4 +79,4 @@ def _choose(parser: Parser, file: str, function: str | None) -> tuple[Operation,
     public = [name for name, (op, _) in found.items() if op.get("sym_visibility") == "public"]
     if len(public) == 1:
         return found[public[0]]
-    raise BadInput(f"The module has {len(found)} functions: {names}.", place=Place(file), remedy="Choose one with function='NAME'.")
+    raise BadInput(f"The module has {len(found)} functions: {names}.", place=Place(file), remedy="Choose one: --function NAME.")

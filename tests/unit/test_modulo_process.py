@@ -63,7 +63,8 @@ def interrupt() -> Iterator[None]:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, raise_interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    # Python drops an exception that a signal raises inside a destructor, so the key is pressed again after a while.
+    signal.setitimer(signal.ITIMER_REAL, 0.5, 4.0)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)

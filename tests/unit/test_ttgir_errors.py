@@ -327,7 +327,7 @@ TWO = "module {\n  tt.func public @a() {\n    tt.return\n  }\n  tt.func public @
 def test_two_functions_need_a_choice() -> None:
     with pytest.raises(BadInput) as caught:
         parse(TWO, "k.ttgir")
-    assert str(caught.value) == "k.ttgir: The module has 2 functions: 'a', 'b'. Choose one with function='NAME'."
+    assert str(caught.value) == "k.ttgir: The module has 2 functions: 'a', 'b'. Choose one: --function NAME."
     assert parse(TWO, function="b").name == "b"
 
 

@@ -11,6 +11,8 @@ from twill.program.ops import Category, semantics
 from twill.program.program import Operation, TileProgram
 from twill.program.types import MemDesc, Tensor
 
+# Triton's own warp specialization writes on every op of a loop in which partition it runs.
+PARTITION = "ttg.partition"
 MATRIX_PRODUCTS = ("ttng.warp_group_dot", "ttng.tc_gen5_mma", "tt.dot")
 
 
@@ -73,7 +75,10 @@ def choose_loop(program: TileProgram, line: int | None) -> tuple[Operation, tupl
 
 
 def body_of(program: TileProgram, loop: Operation) -> Body:
-    """The body of `loop`.  Raises Unsupported for control flow in it, and for kernels whose blocks work in clusters."""
+    """The body of `loop`.
+
+    Raises Unsupported for control flow in it, and for kernels whose blocks work in clusters; BadInput for partition marks on some ops.
+    """
     _refuse_clusters(program)
     (block,) = loop.regions[0].blocks
     last = block.operations[-1] if block.operations and block.operations[-1].name == "scf.yield" else None
@@ -92,7 +97,20 @@ def body_of(program: TileProgram, loop: Operation) -> Body:
         found = semantics(op.name)
         if found is not None and found.category is Category.CONTROL:
             raise refusal(body, op)
+    _refuse_half_marked(body)
     return body
+
+
+def _refuse_half_marked(body: Body) -> None:
+    """A loop is partitioned or it is not: marks on some of its ops come from an edit or a pass that went wrong."""
+    bare = [op for op in body.operations if op.get(PARTITION) is None]
+    marked = len(body.operations) - len(bare)
+    if bare and marked:
+        raise BadInput(
+            f"{bare[0].name} has no {PARTITION}, but {marked} of {len(body.operations)} ops of the loop at line {body.loop.line} have one.",
+            place=body.place(bare[0]),
+            remedy="Mark all ops of the loop or none; marks are not needed here.",
+        )
 
 
 def matrix_product_size(program: TileProgram, op: Operation) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import pairwise
 
 from twill.pipeline.places import Place, Places
 from twill.pipeline.program import (
@@ -184,10 +185,9 @@ def _add_releases(bodies: Bodies, ring: Ring) -> Barrier | None:
         return None
     arrivals = 0
     for group in sorted({use.group for use in ring.readers}):
-        places, commits = [], []
-        for use in ring.readers:
-            if use.group == group:
-                (commits if use in by_tensor else places).append(_over(bodies.at, ring, use))
+        mine = [use for use in ring.readers if use.group == group]
+        places = [_over(bodies.at, ring, use) for use in mine if use not in by_tensor]
+        commits = [_over(bodies.at, ring, use) for use in mine if use in by_tensor]
         if places:
             arrivals += tl.width[group]
             turn = Turn.GIVE_BACK if max(places).phase == -1 else Turn.RELEASE
@@ -259,7 +259,7 @@ def add_guards(bodies: Bodies, rings: Iterable[Ring], buffers: Iterable[Buffer])
             continue
         if ring.name not in told:
             _add_guard(bodies, ring, ring.values[0], ring.readers, ring.slots)
-        for value, after in zip(ring.values, ring.values[1:], strict=False):
+        for value, after in pairwise(ring.values):
             _add_guard(bodies, ring, after, [use for use in ring.readers if use.value == value], 0)
 
 

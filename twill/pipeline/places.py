@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from twill.pipeline.program import Queue
 from twill.pipeline.rings import Ring, Use
@@ -88,7 +89,7 @@ def _ties(tl: Timeline, found: tuple[Ring, ...]) -> Iterable[Pair]:
                 yield filler, use.op
             if begun == ring.fill + ring.slots * ii:
                 yield use.op, filler
-            for value, changer in zip(ring.values, ring.values[1:], strict=False):
+            for value, changer in pairwise(ring.values):
                 if use.value == value and not use.in_place and begun == start[changer]:
                     yield use.op, changer
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from twill.errors import Unsupported
 from twill.pipeline.program import Queue
@@ -135,7 +136,7 @@ def _stored(tl: Timeline) -> list[Ring]:
 
 def _refuse_late_reads(tl: Timeline, chain: list[str], uses: tuple[Use, ...], around: bool) -> None:
     """Raises Unsupported when a use reads a value after an op that works in place has changed it, or might."""
-    changers = {name: (after, 0) for name, after in zip(chain, chain[1:], strict=False)}
+    changers = {name: (after, 0) for name, after in pairwise(chain)}
     if around:
         changers[chain[-1]] = (chain[0], 1)
     for use in uses:

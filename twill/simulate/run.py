@@ -96,6 +96,7 @@ class Run:
         self.cells: dict[Key, Cell] = {}
         self.flights: deque[Flight] = deque()
         self.over: dict[Key, int] = {}
+        self.done_clocks: dict[Point, Clock] = {}
         self.announced: dict[tuple[str, int], Signal] = {}
         self.commits: list[tuple[int, Point, Signal, int, str, Clock]] = []
         self.log: deque[str] = deque(maxlen=STORY)
@@ -110,7 +111,9 @@ class Run:
         for process in self.processes:
             process.event = next(process.events, None)
         while True:
-            moved = any([self.advance(process) for process in self.processes])
+            moved = False
+            for process in self.processes:
+                moved |= self.advance(process)
             while self.flights:
                 self.complete(self.flights.popleft())
                 moved = True
@@ -322,11 +325,6 @@ class Run:
             signal.copies -= 1
             signal.settle()
         self.settle_commits(flight.clock)
-
-    @property
-    def done_clocks(self) -> dict[Point, Clock]:
-        """What is certain at completions."""
-        return self.__dict__.setdefault("_done_clocks", {})
 
     def await_own(self, process: Process, event: Event) -> bool:
         instruction = event.instruction
