@@ -26,7 +26,7 @@ from twill.joint.space import Options as Families
 from twill.modulo import ModuloAnswer, shortest, smallest_ii
 from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Probe, Refutation, Result, Schedule
-from twill.search import EMPTY, Options
+from twill.search import EMPTY, Options, refuse_too_many
 
 READING = "published"
 
@@ -57,6 +57,7 @@ def schedule(
     reading is "published" and `checked` False: the independent check (`twill.verify.published`) is the caller's business.  A schedule
     may be shorter than the L of its claim, which is at least LEN(M).  Raises SolverError when an engine dies or lies.
     """
+    refuse_too_many(problem)
     return Search(as_published(problem), options or Options(), progress or (lambda _: None), from_one=from_one).run()
 
 

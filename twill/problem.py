@@ -7,6 +7,7 @@ It knows nothing of IR text, of solvers or of cost formulas.  JSON reading and w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 SCHEMA = "twill.problem/1"
 MAX_COST = 2**31 - 1
@@ -188,7 +189,7 @@ class Problem:
         """The op called `name`; KeyError when there is none."""
         return self.by_name[name]
 
-    @property
+    @cached_property
     def by_name(self) -> dict[str, Op]:
         """Ops by name."""
         return {op.name: op for op in self.ops}
@@ -196,11 +197,6 @@ class Problem:
     def window(self, op: Op) -> int:
         """Cycles during which `op` keeps a blocking consumer out of its group (formulation K')."""
         return op.issue if self.rules.window == "issue" else op.cycles
-
-    def forced_crossing(self, dep: Dependence) -> bool:
-        """Whether the two ends can never share a group: exactly one of them is variable-latency."""
-        ops = self.by_name
-        return ops[dep.src].variable_latency != ops[dep.dst].variable_latency
 
     def held(self, dep: Dependence) -> int:
         """Cycles after the start of `dep.dst` for which the value of `dep.src` must stay alive (Rules.hold)."""

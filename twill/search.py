@@ -14,7 +14,7 @@ from twill.bounds import contradictions, least_ii, lower_bounds
 from twill.engines.answers import Engine
 from twill.engines.process import DEFAULT_MEMORY_MB
 from twill.engines.registry import make
-from twill.errors import SolverError
+from twill.errors import Place, SolverError, Unsupported
 from twill.interval import PATIENCE, IntervalSearch
 from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
@@ -62,13 +62,18 @@ EMPTY = Result(
 """The answer for a loop body without ops."""
 
 
+MOST_OPS = 500
+"""Ops of the largest loop body that is searched: bounds and windows take cubic time in them, beyond any time limit for more."""
+
+
 def schedule(problem: Problem, options: Options = Options(), progress: Callable[[str], None] | None = None) -> Result:
     """Search for the best schedule of `problem`.
 
     The result's status is "optimal", "feasible" (a schedule, not all of it proved best), "infeasible" (proved) or "unknown".  Ctrl-C
     and the time limit end the search early with what is proved by then.  The certificate's `checked` is False: the independent
-    checker is the caller's business.  Raises SolverError when an engine dies or lies.
+    checker is the caller's business.  Raises SolverError when an engine dies or lies, Unsupported for more than `MOST_OPS` ops.
     """
+    refuse_too_many(problem)
     return Search(problem, options, progress or (lambda _: None)).run()
 
 
@@ -286,6 +291,16 @@ class Search:
             if objective not in done:
                 self.claims.append(Claim(objective, measure(self.problem, self.best, objective), 0, False, why))
         return Result(self.best, self._certificate("feasible", why))
+
+
+def refuse_too_many(problem: Problem) -> None:
+    """Raise Unsupported when the loop body has more than `MOST_OPS` ops."""
+    if len(problem.ops) > MOST_OPS:
+        raise Unsupported(
+            f"the loop body has {len(problem.ops)} ops; up to {MOST_OPS} are scheduled.",
+            place=Place(problem.provenance.file),
+            remedy="Fold ops that belong together, or split the loop.",
+        )
 
 
 def agree(problem: Problem, result: Result) -> None:

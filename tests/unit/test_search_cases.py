@@ -22,7 +22,13 @@ def graph(units: dict[str, int], ops: dict[str, tuple[str | None, int, int]], ed
     for src, dst, *rest in edges:
         delay = {"delay": rest[0]} if rest and rest[0] is not None else {}
         dependences.append({"src": src, "dst": dst, **delay, "distance": rest[1] if len(rest) > 1 else 0})
-    document = {"schema": "twill.problem/1", "name": "case", "limits": {"units": units, "warps": 1}, "ops": listed, "dependences": dependences}
+    document = {
+        "schema": "twill.problem/1",
+        "name": "case",
+        "limits": {"units": units, "warps": 1},
+        "ops": listed,
+        "dependences": dependences,
+    }
     return problem_from_dict(document)
 
 

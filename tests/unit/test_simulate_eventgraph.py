@@ -60,9 +60,7 @@ def test_one_channel_first_times() -> None:
     assert channel().with_slots({"ring": 4}).times(8)[1] == (700, 828, 956, 1084, 1568, 1696, 1824, 1952)
 
 
-@pytest.mark.parametrize(
-    ("slots", "period"), [(2, 740), (3, 370), (4, Fraction(740, 3)), (5, 185), (6, 148), (7, 128), (8, 128)]
-)
+@pytest.mark.parametrize(("slots", "period"), [(2, 740), (3, 370), (4, Fraction(740, 3)), (5, 185), (6, 148), (7, 128), (8, 128)])
 def test_slots_given_back_one_product_later(slots: int, period: Fraction) -> None:
     found = channel(release=1).with_slots({"ring": slots})
     assert found.period()[0] == period

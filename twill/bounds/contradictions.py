@@ -6,7 +6,7 @@ value, a register value that must cross groups where crossing is forbidden.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from twill.bounds.groups import apart
 from twill.bounds.recurrence import certain_delay
@@ -68,14 +68,14 @@ def _values(problem: Problem) -> Iterator[str]:
     """Values that are live for at least a cycle and do not fit even alone."""
     delay = certain_delay(problem)
     live = {d.src for d in problem.dependences if d.carries_value and delay(d) > 0}
-    limits = problem.limits
+    limits, widest = problem.limits, _widest(problem)
     for op in problem.ops:
         if op.name not in live:
             continue
         for memory, size in op.memory:
             if size > limits.memory_capacity(memory):
                 yield f'One result of "{op.name}" takes {size} of {memory}; there is {limits.memory_capacity(memory)}.'
-        width = _widest(problem, op)
+        width = widest(op)
         share = -(-op.registers // width)
         if limits.registers_per_warp is not None and share > limits.registers_per_warp:
             yield (
@@ -86,8 +86,13 @@ def _values(problem: Problem) -> Iterator[str]:
             yield f'One result of "{op.name}" takes {op.registers} registers; the SM has {limits.registers_per_sm}.'
 
 
-def _widest(problem: Problem, op: Op) -> int:
-    """Largest width that the group of `op` can have."""
-    mixed = problem.rules.mixed or op.variable_latency
-    members = (o for o in problem.ops if o.variable_latency == op.variable_latency and (mixed or o.warps == op.warps))
-    return max(problem.width_of(o.warps) for o in members)
+def _widest(problem: Problem) -> Callable[[Op], int]:
+    """Largest width that the group of an op can have."""
+    found: dict[tuple[bool, int], int] = {}
+
+    def shared(op: Op) -> tuple[bool, int]:
+        return op.variable_latency, 0 if problem.rules.mixed or op.variable_latency else op.warps
+
+    for op in problem.ops:
+        found[shared(op)] = max(problem.width_of(op.warps), found.get(shared(op), 1))
+    return lambda op: found[shared(op)]

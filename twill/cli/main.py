@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 
 import click
@@ -61,13 +60,15 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         output.error("interrupted.")
         return ExitCode.UNKNOWN
+    except BrokenPipeError:
+        output.discard_rest()
+        return ExitCode.SCHEDULED
+    except OSError as error:  # help and version are printed by click
+        output.discard_rest()
+        output.error(f"the operating system refuses: {(error.strerror or str(error)).lower()}.")
+        return ExitCode.BAD_INPUT
     except Exception as error:  # the last line of defence: nothing may reach the user as a traceback
         output.error(f"internal error: {type(error).__name__}: {error}. Please report it with the command and its input.")
         if state.debug:
             traceback.print_exc()
         return ExitCode.INTERNAL
-
-
-def entry() -> None:
-    """Entry point of the `twill` script."""
-    sys.exit(run(sys.argv[1:]))

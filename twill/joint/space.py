@@ -37,6 +37,7 @@ class Space:
     counted: dict[tuple[int, int], tuple[Literal, ...]] = field(default_factory=dict)
     members: dict[tuple[int, int], Literal] = field(default_factory=dict)
     same_group: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    orders: dict[tuple[int, int, int], Literal] = field(default_factory=dict)
     group_count: int = 0
 
     @property
@@ -64,9 +65,15 @@ class Space:
         With bound = q * II + rest and 0 <= rest < II, the difference of stages S and that of residues D decide: S >= q + 2, or
         S >= q + 1 and D >= rest - II, or S >= q and D >= rest.
         """
-        build = self.build
         if left == right:
             return TRUE if bound <= 0 else FALSE
+        key = (left, right, bound)
+        if key not in self.orders:
+            self.orders[key] = self._define_start_ge(*key)
+        return self.orders[key]
+
+    def _define_start_ge(self, left: int, right: int, bound: int) -> Literal:
+        build = self.build
         q, rest = divmod(bound, self.ii)
         return build.either(
             (

@@ -1,0 +1,5 @@
+"""`python -m twill`."""
+
+from twill.cli.entry import main
+
+main()

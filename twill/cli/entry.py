@@ -1,0 +1,35 @@
+"""The `twill` script.  What takes time is imported where Ctrl-C has its answer already."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+INTERRUPTED = 5
+"""`ExitCode.UNKNOWN`, as a number: nothing is imported before it is needed."""
+
+
+def main() -> None:
+    """Run the command line; the process ends with its exit status."""
+    try:
+        _prepare_streams()
+        from twill.cli.main import run
+
+        status = run(sys.argv[1:])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("twill: interrupted.", file=sys.stderr, flush=True)
+        status = INTERRUPTED
+    sys.exit(status)
+
+
+def _prepare_streams() -> None:
+    """Streams that were closed go nowhere; characters that a stream cannot show are written as escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - lives as long as the process
+        else:
+            stream.reconfigure(errors="backslashreplace")
