@@ -55,7 +55,7 @@ from twill.pipeline.program import (
 BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.>/-]*")
 """Names that need no quotes behind @ and %."""
 
-Field: TypeAlias = "str | int | bool | None | Iterable[Field] | Barrier"
+Field: TypeAlias = "str | int | bool | Iterable[Field] | Barrier | None"
 
 
 def to_text(program: PipelinedProgram) -> str:

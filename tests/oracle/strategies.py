@@ -33,7 +33,7 @@ def problems(
     min_ops: int = 2,
     max_ops: int = 4,
     max_cycles: int = 3,
-    rules: st.SearchStrategy[Rules] = every_rule(),  # noqa: B008
+    rules: st.SearchStrategy[Rules] = every_rule(),
 ) -> Problem:
     """Problems with two to four ops by default: several servers, tables with holes, widths 1, 2, 4, registers, two memories, spills,
     blocking and carried dependences over up to two iterations, variable latency, asynchronous ops, work in place, order-only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -70,7 +71,7 @@ def test_verdict_and_shortest_length_are_those_of_the_oracle(name: str, problem:
 def test_relaxations_are_never_infeasible_when_the_problem_is_feasible(problem: Problem, ii: int) -> None:
     engine = next(iter(ENGINES.values()))
     verdicts = [ask(engine, Question(problem, ii, options=families)) is not None for _, families in LADDER]
-    for weaker, stronger in zip(verdicts, verdicts[1:], strict=False):
+    for weaker, stronger in itertools.pairwise(verdicts):
         assert weaker or not stronger
 
 

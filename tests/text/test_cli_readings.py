@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -24,8 +25,7 @@ def chain(*costs: int) -> dict[str, Any]:
         "name": "chain",
         "limits": {"units": {"U": 1}, "warps": 4},
         "ops": [{"name": n, "unit": "U", "occupancy": c, "registers": 32, "spill": 7} for n, c in zip(names, costs, strict=True)],
-        "dependences": [{"src": u, "dst": v} for u, v in zip(names, names[1:], strict=False)]
-        + [{"src": names[-1], "dst": names[0], "distance": 1}],
+        "dependences": [{"src": u, "dst": v} for u, v in itertools.pairwise(names)] + [{"src": names[-1], "dst": names[0], "distance": 1}],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -258,7 +259,7 @@ def test_memory_is_laid_out_without_overlap(pipelined: Programs, name: str) -> N
     pieces += [("smem", barrier.offset, barrier.offset + 8 * count) for barrier, count in barriers]
     for memory in ("smem", "tmem"):
         taken = sorted((begin, end) for where, begin, end in pieces if where == memory)
-        assert all(end <= begin for (_, end), (begin, _) in zip(taken, taken[1:], strict=False))
+        assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(taken))
     assert all(b.offset % 1024 == 0 for b in program.buffers if b.memory == "smem" and b.slot % 1024 == 0)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest

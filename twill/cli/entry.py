@@ -13,6 +13,7 @@ INTERRUPTED = 5
 def main() -> None:
     """Run the command line; the process ends with its exit status."""
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # an end from outside is an interrupt, too: solvers and files go with it
         _prepare_streams()
         from twill.cli.main import run
 

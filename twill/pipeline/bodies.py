@@ -205,8 +205,7 @@ def _release(buffer: str, by: By, count: int) -> Make:
 def _over(at: Places, ring: Ring, use: Use) -> Place:
     """Where a group needs an instance no longer: a copy or an order at its first use, anything else when the op is done."""
     if ring.copied or not ring.memory:
-        first = min(at.at(other.op, -1, other.distance) for other in ring.readers if other.group == use.group)
-        return first
+        return min(at.at(other.op, -1, other.distance) for other in ring.readers if other.group == use.group)
     return at.done(use)
 
 

@@ -58,7 +58,8 @@ class EventGraph:
         """
         if self.hang():
             raise ValueError("a graph that can hang has no period")
-        ratio, critical = Fraction(0), ()
+        ratio = Fraction(0)
+        critical: tuple[Edge, ...] = ()
         while True:
             cycle = self._cycle([self._excess(edge, ratio) for edge in self.edges])
             if not cycle:
