@@ -106,8 +106,11 @@ class Asker:
         return made.schedule
 
     def accepts(self, candidate: Schedule) -> bool:
-        """Whether `candidate` is a schedule of the problem, by exact evaluation of the formula; no engine is asked."""
-        question = Question(self.problem, candidate.ii, counted=self.counted)
+        """Whether `candidate` is a schedule of the problem, by exact evaluation of the formula; no engine is asked.
+
+        Registers and memories are counted on the schedule itself, without the formula's large sums.
+        """
+        question = Question(self.problem, candidate.ii, options=Families(memory=False, registers=False))
         formula, space = assemble(question)
         return evaluate(formula, encode(formula, space, candidate)) is None and not excesses(self.problem, candidate)
 

@@ -54,6 +54,7 @@ class Attributes:
     used: set[str] = field(default_factory=set)
 
     def __contains__(self, key: str) -> bool:
+        self.used.add(key)
         return key in self.found
 
     def item(self, key: str) -> Item:

@@ -181,7 +181,8 @@ class _Parser:
 
     def op(self) -> OpSite:
         name, fields = self.symbol(), self.attributes()
-        return fields.finish(OpSite(name, fields.string("kind"), fields.numbers("operations"), fields.numbers("folded")))
+        operations, folded = (fields.numbers(key) if key in fields else () for key in ("operations", "folded"))
+        return fields.finish(OpSite(name, fields.string("kind"), operations, folded))
 
     def buffer(self) -> Buffer:
         name, fields = self.symbol(), self.attributes()

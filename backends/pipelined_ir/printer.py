@@ -1,7 +1,7 @@
 """PipelinedProgram to text.
 
     pipeline.program @gemm {ii = 716, length = 870} {
-      op @mma.1 {kind = "mma", operations = [17], folded = []}
+      op @mma.1 {kind = "mma", operations = [17]}
       buffer @tma_load.1 {memory = "smem", slots = 2, slot = 16384, offset = 0, parts = [[%tma_load.1, 0, 16384]],
                           empty = {arrivals = 4, parity = 1, offset = 65536}}
       channel @tma_load.1 {values = [%tma_load.1], buffer = @tma_load.1, from = 0, to = [1], full = {...}}
@@ -25,7 +25,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from twill.pipeline.program import (
     Acquire,
@@ -55,7 +54,6 @@ from twill.pipeline.program import (
 BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.>/-]*")
 """Names that need no quotes behind @ and %."""
 
-Field: TypeAlias = "str | int | bool | Iterable[Field] | Barrier | None"
 
 
 def to_text(program: PipelinedProgram) -> str:
@@ -117,7 +115,10 @@ def _steady(program: PipelinedProgram) -> str:
 
 
 def _op(op: OpSite) -> str:
-    return f"op {symbol(op.name)} " + _attributes(kind=json.dumps(op.kind), operations=_list(op.operations), folded=_list(op.folded))
+    fields: dict[str, str | int] = {"kind": json.dumps(op.kind)}
+    fields |= {"operations": _list(op.operations)} if op.operations else {}
+    fields |= {"folded": _list(op.folded)} if op.folded else {}
+    return f"op {symbol(op.name)} {_attributes(**fields)}"
 
 
 def _buffer(buffer: Buffer) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from twill.pipeline import expand
 from twill.pipeline.program import PipelinedProgram
-from twill.pipeline.registers import File, grants
+from twill.pipeline.registers import grants
 from twill.pipeline.timeline import timeline
 from twill.problem import Dependence, Limits, Op, Problem
 from twill.schedule import Placement, Schedule
@@ -105,4 +105,4 @@ def test_small_groups_share_a_warpgroup_and_its_grant(pipelined: Callable[[str],
 def test_group_that_needs_more_than_there_is_gets_the_largest_grant() -> None:
     problem = Problem("big", (Op("x", cycles=1, issue=1, warps=4, registers=65536),), (), LIMITS)
     tl = timeline(*placed(problem, 4, x=0))
-    assert grants(tl, {1: 65536 // 4}, File()) == {1: 240}
+    assert grants(tl, {1: 65536 // 4}) == {1: 240}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ def main() -> None:
     """Run the command line; the process ends with its exit status."""
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # an end from outside is an interrupt, too: solvers and files go with it
+        sys.unraisablehook = _keep_interrupts
         _prepare_streams()
         from twill.cli.main import run
 
@@ -24,6 +26,14 @@ def main() -> None:
         print("twill: interrupted.", file=sys.stderr, flush=True)
         status = INTERRUPTED
     sys.exit(status)
+
+
+def _keep_interrupts(lost: sys.UnraisableHookArgs) -> None:
+    """An interrupt that arrives in a callback (after a fork, in a destructor) is not lost but comes again."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _prepare_streams() -> None:

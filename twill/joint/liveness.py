@@ -23,10 +23,11 @@ from twill.joint.space import Space
 
 def users(space: Space, v: int) -> list[tuple[int, int, int]]:
     """(user, distance, cycles held after the user's start) of the value of op v; order-only dependences do not keep it alive."""
-    problem = space.problem
-    return sorted(
-        {(space.number[d.dst], d.distance, problem.held(d)) for d in problem.dependences if space.number[d.src] == v and d.carries_value}
-    )
+    if not space.users:
+        for d in space.problem.dependences:
+            if d.carries_value:
+                space.users.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance, space.problem.held(d)))
+    return sorted(space.users.get(v, ()))
 
 
 def count(space: Space, v: int, w: int, up_to: int) -> tuple[Literal, ...]:

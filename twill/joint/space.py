@@ -37,6 +37,7 @@ class Space:
     counted: dict[tuple[int, int], tuple[Literal, ...]] = field(default_factory=dict)
     members: dict[tuple[int, int], Literal] = field(default_factory=dict)
     same_group: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    users: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
     orders: dict[tuple[int, int, int], Literal] = field(default_factory=dict)
     group_count: int = 0
 

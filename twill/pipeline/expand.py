@@ -8,14 +8,14 @@ from twill.pipeline.layout import laid_out
 from twill.pipeline.orders import shared, tokens
 from twill.pipeline.places import places
 from twill.pipeline.program import Group, OpSite, PipelinedProgram, Token
-from twill.pipeline.registers import WARPGROUP, File, grants, registers, warpgroups
+from twill.pipeline.registers import HOPPER, WARPGROUP, File, grants, registers, warpgroups
 from twill.pipeline.rings import Ring, rings
 from twill.pipeline.timeline import Timeline, timeline
 from twill.problem import Problem
 from twill.schedule import Schedule
 
 
-def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None, *, file: File = File()) -> PipelinedProgram:
+def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None, *, file: File = HOPPER) -> PipelinedProgram:
     """The program that executes `schedule`.
 
     graph  the loop that `problem` was priced from; without it the program has no ops of a kernel, only their names

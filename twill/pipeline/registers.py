@@ -34,6 +34,10 @@ class File:
     reserved: int = 24
 
 
+HOPPER = File()
+"""The register file of Hopper and Blackwell."""
+
+
 @dataclass(frozen=True)
 class Life:
     """A value in registers of a group: when an instance is made and last used, in instructions; the next one is `turn` later."""
@@ -101,7 +105,7 @@ def _uses(body: tuple[Instruction, ...]) -> Iterable[tuple[str, int]]:
                     yield read.value, over + read.distance * turn
 
 
-def grants(tl: Timeline, peaks: Mapping[int, int], file: File = File()) -> dict[int, int]:
+def grants(tl: Timeline, peaks: Mapping[int, int], file: File = HOPPER) -> dict[int, int]:
     """Registers a thread of every group: what its values and its own state need, in steps that the hardware grants.
 
     Groups of less than a warpgroup share one, and its grant.  What is left of the file goes to the groups that compute, in equal

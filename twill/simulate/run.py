@@ -181,7 +181,7 @@ class Run:
 
     def describe(self, event: Event) -> str:
         """What an event is, in words."""
-        at = f"of iteration {event.iteration}" + (f" of execution {event.entry + 1}" if event.entry else "")
+        at = _at(event)
         match event.instruction:
             case Issue(op=op):
                 return f"issue {op} {at}"
@@ -333,6 +333,12 @@ class Run:
             issued = process.issued.get(instruction.queue, [])
             settled = issued[: len(issued) - instruction.pending] if instruction.pending else issued
             point = Point(("queue", process.group.index, instruction.queue), sum(op is not None for op in settled))
+            wanted = self.finished_ops.get((instruction.op, event.entry, event.iteration))
+            if wanted is None or wanted.count > point.count:
+                at = f"{instruction.op} {_at(event)}"
+                raise Broken(
+                    f"group {process.group.index} waits for its own {at}, but leaves {instruction.pending} ops under way: it may be one"
+                )
         else:
             point = Point(("op", instruction.op, event.instance), 1)
         if not self.is_over(point):
@@ -356,7 +362,7 @@ class Run:
         elif queue is not Queue.NONE:
             over = Point(("op", instruction.op, event.instance), 1)
         self.check_dependences(process, event, begin)
-        access = Access(f"{instruction.op} of iteration {event.iteration}", over, event.group, queue is Queue.NONE, process.fences)
+        access = Access(f"{instruction.op} {_at(event)}", over, event.group, queue is Queue.NONE, process.fences)
         self.access_operands(process, event, access, process.certain(begin))
         if queue.own:
             process.mine.append(over)
@@ -449,6 +455,11 @@ class Run:
                     f"{instruction.op} of iteration {event.iteration} begins without knowing that {dep.src} of iteration "
                     f"{event.iteration - dep.distance} is done"
                 )
+
+
+def _at(event: Event) -> str:
+    """Which iteration an event works on, in words."""
+    return f"of iteration {event.iteration}" + (f" of execution {event.entry + 1}" if event.entry else "")
 
 
 def _queue(flight: Flight) -> Queue:

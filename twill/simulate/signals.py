@@ -31,27 +31,37 @@ class Signal:
     """One mbarrier.
 
     name     as messages name it
-    done     completed phases
     arrived  arrivals in the current phase
     copies   copies that the current phase still waits for
-    clock    what is certain at the end of the last completed phase
+    ends     what is certain at the end of each completed phase
     coming   what is certain about the current phase so far
-    passed   who passed while `done` phases were completed
+    passed   who passed while it was as it is
     """
 
     name: str
     key: Key
     barrier: Barrier
-    done: int = 0
     arrived: int = 0
     copies: int = 0
-    clock: Clock = field(default_factory=dict)
+    ends: list[Clock] = field(default_factory=list)
     coming: Clock = field(default_factory=dict)
     passed: list[Waiting] = field(default_factory=list)
 
+    @property
+    def done(self) -> int:
+        """Completed phases."""
+        return len(self.ends)
+
+    def known(self, clock: Mapping[Key, int]) -> int:
+        """Phases that are over for certain when the clock reads so: seen to be, or because everything that ends them has happened."""
+        count = clock.get(self.key, 0)
+        while count < self.done and all(clock.get(key, 0) >= n for key, n in self.ends[count].items() if key != self.key):
+            count += 1
+        return count
+
     def ready(self, parity: int, clock: Mapping[Key, int]) -> bool:
         """Whether a wait for `parity` by someone who knows `clock` passes.  Broken when it might wait for a phase that is long over."""
-        known = clock.get(self.key, 0)
+        known = self.known(clock)
         passes_at = known if known % 2 != parity else known + 1
         if self.done > passes_at:
             raise Broken(f"the wait comes too late: phase {passes_at} of {self.name} is over, and the barrier may be found in the next one")
@@ -59,13 +69,13 @@ class Signal:
 
     def pass_by(self, waiting: Waiting, clock: Clock) -> None:
         """Somebody who was `ready` goes on, and knows now what was certain at the end of the phase."""
-        merge(clock, self.clock)
-        clock[self.key] = self.done
+        if self.ends:
+            merge(clock, self.ends[-1])
         self.passed.append(waiting)
 
     def arrive(self, count: int, clock: Mapping[Key, int], who: str) -> None:
         """Arrivals of someone who knows `clock`.  Broken when they might count for another phase, or are too many."""
-        if clock.get(self.key, 0) != self.done:
+        if self.known(clock) != self.done:
             raise Broken(f"{who} arrives on {self.name} without knowing that the phase before is over: the arrival may count for it")
         if self.arrived + count > self.barrier.arrivals:
             raise Broken(f"{who} arrives on {self.name}, which expects {self.barrier.arrivals} arrivals and has {self.arrived + count} now")
@@ -80,9 +90,10 @@ class Signal:
         late = next((w for w in self.passed if not w.point.before(self.coming)), None)
         if late is not None:
             raise Broken(f"phase {self.done} of {self.name} can end before {late.what} has seen the phase before")
-        self.done += 1
-        merge(self.clock, self.coming)
-        self.clock[self.key] = self.done
+        end = dict(self.ends[-1]) if self.ends else {}
+        merge(end, self.coming)
+        end[self.key] = self.done + 1
+        self.ends.append(end)
         self.arrived, self.coming, self.passed = 0, {}, []
 
     @property

@@ -73,10 +73,15 @@ class Timing:
 
     def cycle_in_words(self) -> tuple[str, ...]:
         """The critical cycle, one step a line."""
+        names = self.graph.events
         return tuple(
-            f"{self.graph.events[e.source]} -> {self.graph.events[e.target]}: {e.weight} cycles, {e.distance} iterations ({e.why})"
+            f"{names[e.source]} -> {names[e.target]}: {_counted(e.weight, 'cycle')}, {_counted(e.distance, 'iteration')} ({e.why})"
             for e in self.critical
         )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if abs(number) == 1 else f"{number} {noun}s"
 
 
 def timing(program: PipelinedProgram, problem: Problem, signals: Signals = Signals()) -> Timing:
