@@ -1,4 +1,4 @@
-"""`python -m twill`."""
+"""`python -m twill` is the `twill` command."""
 
 from twill.cli.entry import main
 

@@ -126,9 +126,9 @@ class Explorer:
     # ------------------------------------------------------------------------------------------------------------------- groups
     def step(self, state: State, group: Group, event: Event) -> bool:
         instruction = event.instruction
-        if event.entry > 0 and event.turn == event.index == 0:
-            if any(j.event.group == group.index and self.queue(j).own for j in state.jobs):
-                return False
+        begins = event.entry > 0 and event.turn == event.index == 0
+        if begins and any(j.event.group == group.index and self.queue(j).own for j in state.jobs):
+            return False
         if not event.active:
             if isinstance(instruction, Issue) and instruction.queue.ordered:
                 state.issued.setdefault((group.index, instruction.queue), []).append(-1)

@@ -6,6 +6,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 
 INTERRUPTED = 5
 """`ExitCode.UNKNOWN`, as a number: nothing is imported before it is needed."""
@@ -29,9 +30,11 @@ def main() -> None:
 
 
 def _keep_interrupts(lost: sys.UnraisableHookArgs) -> None:
-    """An interrupt that arrives in a callback (after a fork, in a destructor) is not lost but comes again."""
+    """An interrupt that arrives in a callback (after a fork, in a destructor) is not lost but comes again, once that is over."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        _thread.interrupt_main()
+        again = threading.Timer(0.01, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
     else:
         sys.__unraisablehook__(lost)
 

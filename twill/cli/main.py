@@ -10,10 +10,12 @@ from twill import version
 from twill.cli import output
 from twill.cli.check import check
 from twill.cli.examples import examples
+from twill.cli.lower import command as lower
 from twill.cli.machines import machines
 from twill.cli.options import State, debug_option
 from twill.cli.perf import command as perf
 from twill.cli.schedule import schedule
+from twill.cli.simulate import command as simulate
 from twill.errors import ExitCode, TwillError
 
 
@@ -41,7 +43,7 @@ def cli() -> None:
     """
 
 
-for command in (schedule, check, machines, examples, perf):
+for command in (schedule, check, lower, simulate, machines, examples, perf):
     cli.add_command(command)
 
 

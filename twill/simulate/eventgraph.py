@@ -18,8 +18,10 @@ from functools import cached_property
 class Edge:
     """`target` of period k is at least `weight` after `source` of period k - `distance`.
 
-    ring  name of the ring whose number of slots adds to the distance; "" for none
-    why   what the edge stands for, in words
+    ring   name of the ring whose number of slots adds to the distance; "" for none
+    why    what the edge stands for, in words
+    order  it keeps a sequence in order: where a member of the sequence is left out, as at the beginning and at the end of a loop, the
+           next one still comes behind the one before
     """
 
     source: int
@@ -28,6 +30,7 @@ class Edge:
     distance: int
     ring: str = ""
     why: str = ""
+    order: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,25 @@ class EventGraph:
         into: list[list[Edge]] = [[] for _ in self.events]
         for edge in self.edges:
             into[edge.target].append(edge)
-        found: list[list[int]] = [[] for _ in self.events]
-        order = self._order(shifts)
-        for step in range(periods + max(shifts, default=0)):
+        found: list[dict[int, int]] = [{} for _ in self.events]
+        order, margin = self._order(shifts), max(shifts, default=0)
+        for step in range(-margin, periods + 2 * margin):
             for event in order:
                 k = step - shifts[event]
-                if 0 <= k < periods:
-                    known = (found[e.source][k - e.distance] + e.weight for e in into[event] if 0 <= k - e.distance < periods)
-                    found[event].append(max(known, default=0))
-        return tuple(map(tuple, found))
+                there = 0 <= k < periods
+                times = [time for edge in into[event] if (time := self._reached(edge, k, there, found, periods)) is not None]
+                if there or times:
+                    found[event][k] = max(times, default=0)
+        return tuple(tuple(times[k] for k in range(periods)) for times in found)
+
+    @staticmethod
+    def _reached(edge: Edge, k: int, there: bool, found: list[dict[int, int]], periods: int) -> int | None:
+        """When an edge lets its target of period k go on; None when it says nothing.  Events that are left out take no time."""
+        begun = found[edge.source].get(k - edge.distance)
+        exists = 0 <= k - edge.distance < periods
+        if begun is None or not (edge.order or (there and exists)):
+            return None
+        return begun + (edge.weight if exists else 0)
 
     def with_slots(self, slots: Mapping[str, int]) -> EventGraph:
         """The graph with rings of these numbers of slots: edges of a ring get so many periods more."""

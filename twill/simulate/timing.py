@@ -168,7 +168,7 @@ class _Builder:
                 held = self.ops[instruction.op].issue if isinstance(instruction, Issue) else 0
                 distance = instruction.stage - following.stage + (1 if last else 0)
                 source, target = self.places[group.index, n], self.places[group.index, 0 if last else n + 1]
-                yield Edge(source, target, held, distance, why=f"group {group.index} issues in order")
+                yield Edge(source, target, held, distance, why=f"group {group.index} issues in order", order=True)
 
     def dependences(self) -> Iterable[Edge]:
         """E2: what a group made itself, and what it waits for itself."""
@@ -242,7 +242,9 @@ class _Builder:
                 for (begin, duration, op), (then, _, other) in zip(users, [*users[1:], *users[:1]], strict=True):
                     distance = -(-(begin - then) // self.program.ii) if len(users) > 1 else 1
                     offset = (begin - self._start(op)) - (then - self._start(other))
-                    yield Edge(self.issues[op], self.issues[other], duration + offset, distance, why=f"{unit} works on {op}")
+                    yield Edge(
+                        self.issues[op], self.issues[other], duration + offset, distance, why=f"{unit} works on {op}", order=True
+                    )
 
     def _users(self, unit: str) -> list[tuple[int, int, str]]:
         """Begin, duration and op of everything on a unit, in the order of one turn of the schedule."""

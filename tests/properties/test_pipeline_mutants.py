@@ -1,0 +1,71 @@
+"""The checks, checked: programs with one thing wrong are caught, or proved right all the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import HealthCheck, assume, given, settings
+from oracle.interleavings import explore
+from oracle.loops import loops
+from oracle.mutants import SORTS, mutants
+
+from twill.errors import Unsupported
+from twill.frontends.graph_json import read_schedule
+from twill.pipeline import expand
+from twill.pipeline.program import PipelinedProgram
+from twill.problem import Problem
+from twill.schedule import Schedule
+from twill.simulate.protocol import prove
+from twill.simulate.timing import event_graph, timing
+
+SCHEDULES = Path(__file__).parent.parent / "golden" / "schedules" / "hardware"
+EXAMPLES = ("gemm", "gemm_sm100", "attention_fwd", "attention_fwd_2", "layernorm", "softmax", "attention_bwd_dq_sm100")
+OUTCOMES = ("hangs", "wrong order", "slower", "proved right")
+
+
+def outcome(changed: PipelinedProgram, problem: Problem, slots: int, period: object) -> str:
+    """Which check catches a mutant."""
+    proof = prove(changed, problem, trips=[(1, 2), (changed.steady_from + slots + 1, 2), (0, 3)])
+    if proof.failure is not None:
+        return "hangs" if proof.failure.kind == "hang" else "wrong order"
+    graph = event_graph(changed, problem)
+    if graph.hang():
+        return "hangs"
+    return "slower" if graph.period()[0] > period else "proved right"  # type: ignore[operator]
+
+
+def table(counts: Counter[tuple[str, str]]) -> str:
+    lines = [f"{'':10}" + "".join(f"{name:>14}" for name in OUTCOMES)]
+    lines += [f"{sort:10}" + "".join(f"{counts[sort, name]:>14}" for name in OUTCOMES) for sort in SORTS]
+    lines.append(f"{'all':10}" + "".join(f"{sum(counts[sort, name] for sort in SORTS):>14}" for name in OUTCOMES))
+    return "\n".join([f"mutants of {', '.join(EXAMPLES)}", "", *lines]) + "\n"
+
+
+def test_mutants_of_examples_are_caught_or_proved_right(golden: Callable[[str, str], None]) -> None:
+    """What is "proved right" holds in every order of events: the wait was not needed, or the change is no change."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for name in EXAMPLES:
+        read = read_schedule(SCHEDULES / f"{name}.json")
+        assert read.schedule is not None
+        program = expand(read.problem, read.schedule)
+        period = max(timing(program, read.problem).period, program.ii)
+        slots = max(buffer.slots for buffer in program.buffers)
+        for mutant in mutants(program):
+            counts[mutant.sort, outcome(mutant.program, read.problem, slots, period)] += 1
+    assert sum(counts.values()) >= 200
+    golden("ir/mutants.txt", table(counts))
+
+
+@given(loops(max_ops=3))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+def test_nothing_is_proved_that_goes_wrong_in_some_order(loop: tuple[Problem, Schedule]) -> None:
+    try:
+        program = expand(*loop)
+    except Unsupported:
+        assume(False)
+        raise
+    for mutant in list(mutants(program))[::7]:
+        if prove(mutant.program, trips=[(2, 1)]).holds:
+            assert explore(mutant.program, (2, 1), limit=1500) in (None, ""), mutant.what
