@@ -20,9 +20,11 @@ def test_help_without_a_command_teaches_the_first_two(twill_command: Callable[..
     assert [line.split()[0] for line in done.out.split("Commands:\n")[1].splitlines()] == [
         "check",
         "examples",
+        "lower",
         "machines",
         "perf",
         "schedule",
+        "simulate",
     ]
     assert "..." not in done.out.split("Commands:\n")[1]
 
