@@ -55,7 +55,6 @@ BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.>/-]*")
 """Names that need no quotes behind @ and %."""
 
 
-
 def to_text(program: PipelinedProgram) -> str:
     """The program as text, with its decisions as comments."""
     return "\n".join(_program(program)) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -36,7 +37,8 @@ def test_lower_writes_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("hardware/attention_fwd_2", 0), ("hardware/softmax", 0), ("paper/attention_bwd_dq", 0), ("hardware/gemm_sm100", 0)]
+    ("name", "status"),
+    [("hardware/attention_fwd_2", 0), ("hardware/softmax", 0), ("paper/attention_bwd_dq", 0), ("hardware/gemm_sm100", 0)],
 )
 def test_simulate_reports(name: str, status: int, golden: Callable[[str, str], None]) -> None:
     done = invoke(simulate, SCHEDULES / f"{name}.json")
@@ -65,7 +67,7 @@ def test_trace_has_a_row_for_every_group_and_unit(tmp_path: Path) -> None:
     products = [(e["ts"], e["name"]) for e in events if e["ph"] == "X" and e["pid"] == 2 and e["tid"] == 0]
     assert len(products) == 3 * 4
     ends = sorted((begin, begin + 512) for begin, _ in products)
-    assert all(end <= begin for (_, end), (begin, _) in zip(ends, ends[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(ends))
 
 
 def test_files_without_a_schedule_are_refused(tmp_path: Path) -> None:

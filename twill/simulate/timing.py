@@ -242,9 +242,7 @@ class _Builder:
                 for (begin, duration, op), (then, _, other) in zip(users, [*users[1:], *users[:1]], strict=True):
                     distance = -(-(begin - then) // self.program.ii) if len(users) > 1 else 1
                     offset = (begin - self._start(op)) - (then - self._start(other))
-                    yield Edge(
-                        self.issues[op], self.issues[other], duration + offset, distance, why=f"{unit} works on {op}", order=True
-                    )
+                    yield Edge(self.issues[op], self.issues[other], duration + offset, distance, why=f"{unit} works on {op}", order=True)
 
     def _users(self, unit: str) -> list[tuple[int, int, str]]:
         """Begin, duration and op of everything on a unit, in the order of one turn of the schedule."""
