@@ -61,7 +61,7 @@ def test_output_is_what_is_printed(
 def test_the_excerpt_is_printed(readme: str, twill_command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert twill_command("examples", ".").status == 0
-    (command,) = [block for block in blocks(readme, "console") if "--subtile" in block]
+    (command,) = [block for block in blocks(readme, "console") if "--subtile auto" in block]
     done = twill_command(*command.split()[2:])
     assert done.status == 0
     excerpt = blocks(readme, "text")[1].splitlines()
