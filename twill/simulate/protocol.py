@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from twill.pipeline.program import PipelinedProgram
 from twill.problem import Problem
-from twill.simulate.run import Hang, Run
+from twill.simulate.execution import Hang, Run
 from twill.simulate.signals import Broken
 
 
