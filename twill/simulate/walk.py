@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twill.pipeline.program import Buffer, Group, Instruction, PipelinedProgram, Release, Wait
-
-LOOP, BEFORE, AFTER = "loop", "before", "after"
+from twill.pipeline.program import Group, Instruction
 
 
 @dataclass(frozen=True)
@@ -15,55 +13,28 @@ class Event:
     """A group executes an instruction, or skips it (`active` False) because its iteration does not exist.
 
     entry      execution of the loop, from 0
-    where      LOOP, BEFORE or AFTER
-    turn       of that execution, from 0; 0 outside of the loop
+    turn       of that execution, from 0
     index      of the instruction in the body
-    iteration  that the instruction works on; before the loop that before the first one, behind it the last one
-    earlier    iterations of all executions before this one
+    iteration  that the instruction works on
+    instance   of rings: iterations count on from one execution of the loop to the next
     """
 
     group: int
     entry: int
-    where: str
     turn: int
     index: int
     instruction: Instruction
     iteration: int
-    earlier: int
-    active: bool = True
-
-    def instance(self, buffer: Buffer, iteration: int) -> int:
-        """Number of the instance of `iteration` in a ring; instances count on from one execution of the loop to the next."""
-        if buffer.entry:
-            return self.entry
-        return self.earlier + (self.entry + 1) * buffer.initial + iteration
-
-    def number(self, iteration: int) -> int:
-        """Number of an iteration, counted on from one execution of the loop to the next."""
-        return self.earlier + iteration
+    instance: int
+    active: bool
 
 
-def walk(program: PipelinedProgram, group: Group, trips: Sequence[int]) -> Iterator[Event]:
+def walk(group: Group, trips: Sequence[int]) -> Iterator[Event]:
     """All instructions of `group` in order, for executions of the loop with these numbers of iterations."""
-    earlier = 0
+    before = 0
     for entry, count in enumerate(trips):
-        for index, instruction in enumerate(group.before):
-            yield Event(group.index, entry, BEFORE, 0, index, instruction, -1, earlier)
         for turn in range(group.turns(count)):
             for index, instruction in enumerate(group.body):
                 iteration = turn - instruction.stage
-                initial = _initial(program, instruction)
-                active = -initial <= iteration < count - initial
-                yield Event(group.index, entry, LOOP, turn, index, instruction, iteration, earlier, active)
-        for index, instruction in enumerate(group.after):
-            yield Event(group.index, entry, AFTER, 0, index, instruction, count - 1, earlier)
-        earlier += count
-
-
-def _initial(program: PipelinedProgram, instruction: Instruction) -> int:
-    """Instances that readers of a ring find at the beginning of the loop, and leave for what is behind it."""
-    if isinstance(instruction, Wait):
-        return program.channel(instruction.channel).initial
-    if isinstance(instruction, Release):
-        return program.buffer(instruction.buffer).initial
-    return 0
+                yield Event(group.index, entry, turn, index, instruction, iteration, before + iteration, 0 <= iteration < count)
+        before += count
