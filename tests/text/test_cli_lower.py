@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_trace_has_a_row_for_every_group_and_unit(tmp_path: Path) -> None:
     products = [(e["ts"], e["name"]) for e in events if e["ph"] == "X" and e["pid"] == 2 and e["tid"] == 0]
     assert len(products) == 3 * 4
     ends = sorted((begin, begin + 512) for begin, _ in products)
-    assert all(end <= begin for (_, end), (begin, _) in zip(ends, ends[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(ends))
 
 
 def test_files_without_a_schedule_are_refused(tmp_path: Path) -> None:
