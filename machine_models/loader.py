@@ -110,6 +110,8 @@ def _parsed(file: _File) -> dict[str, Any]:
         at = re.search(r" \(at line (\d+), column (\d+)\)$", message)
         place = Place(file.label, int(at[1]), int(at[2])) if at else Place(file.label)
         raise BadInput(f"not TOML: {message[: at.start()] if at else message}.", place=place) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists in lists
+        raise BadInput("not a machine file: a number is too long, or lists are nested too deep.", place=Place(file.label)) from None
 
 
 def _base_text(file: _File, base: object, key: str) -> str:

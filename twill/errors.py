@@ -53,7 +53,12 @@ class TwillError(Exception):
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place is not None and str(self.place) else ""
         remedy = f" {self.remedy}" if self.remedy else ""
-        return f"{where}{self.message}{remedy}"
+        return _one_line(f"{where}{self.message}{remedy}")
+
+
+def _one_line(text: str) -> str:
+    """`text` with everything that does not print, as may stand in a file that is wrong, written as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
 
 
 class BadInput(TwillError):

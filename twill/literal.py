@@ -29,6 +29,8 @@ from twill.schedule import Bound, Certificate, Claim, Probe, Refutation, Result,
 from twill.search import EMPTY, Options, refuse_too_many
 
 READING = "published"
+MOST_STARTS = 2000
+"""Ops times copies of the largest straight-line program that is written out: formulas grow with its square."""
 
 
 def as_published(problem: Problem) -> Problem:
@@ -101,6 +103,8 @@ class Search:
         # Spills, areas and warp time bind in the steady state; here stage 1 must succeed first, which knows only these two.
         self.bounds = tuple(b for b in lower_bounds(self.problem) if b.kind in ("resource", "recurrence"))
         self.lowest = 1 if self.from_one else least_ii(self.bounds)
+        if self.options.max_ii is not None and self.lowest > self.options.max_ii:
+            raise self._over()
         modulo = smallest_ii(self.problem, self.lowest, upper=self.options.max_ii, time_limit=self.asker.left())
         if modulo.status == "infeasible":
             return Result(None, self._certificate("infeasible", modulo.detail))
@@ -124,11 +128,14 @@ class Search:
             ii += 1
             self.lowest = ii
             if self.options.max_ii is not None and ii > self.options.max_ii:
-                raise StoppedError(f"no solution up to the limit II = {self.options.max_ii}")
+                raise self._over()
             modulo = shortest(self.problem, ii, time_limit=self.asker.left())
             if modulo.status != "infeasible":
                 return modulo
             self._refute(ii, None, "stage 1", f"no modulo schedule at II = {ii}")
+
+    def _over(self) -> StoppedError:
+        return StoppedError(f"no solution up to the limit II = {self.options.max_ii}")
 
     def _window(self, modulo: ModuloAnswer) -> Result | None:
         """The algorithm's answer if it lies at this interval; None when no length of the window has a solution."""
@@ -138,7 +145,10 @@ class Search:
         self.modulo = (ii, first)
         if modulo.engine not in self.engines:
             self.engines.append(modulo.engine)
-        last = -(-first // ii) * ii
+        copies = -(-first // ii)
+        last = copies * ii
+        if copies * len(self.problem.ops) > MOST_STARTS:
+            raise StoppedError(f"{copies} copies in flight at II = {ii}: the published system writes out every copy, here too many")
         found = self._ask(ii, last)
         if found is None:
             self._probe(ii, range(first, last), "unsat", "implied")

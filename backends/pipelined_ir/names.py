@@ -20,6 +20,7 @@ from twill.pipeline.program import (
     PipelinedProgram,
     Receive,
     Release,
+    Run,
     Send,
     Take,
     Wait,
@@ -54,6 +55,8 @@ class _Names:
                     if instruction.op in issued:
                         self.fail(instruction, f'"@{instruction.op}" is issued twice.')
                     issued[instruction.op] = instruction
+            for instruction in (*group.before, *group.after):
+                self.instruction(group, instruction)
         for op in self.program.ops:
             if op.name not in issued:
                 self.fail(op, f'"@{op.name}" is issued nowhere.')
@@ -105,6 +108,8 @@ class _Names:
         for name in _values(instruction):
             if name not in held:
                 self.fail(instruction, f'group {group.index} has no register "%{name}".')
+        if isinstance(instruction, Receive) and instruction in group.body and instruction.value not in held:
+            self.fail(instruction, f'group {group.index} has no register "%{instruction.value}".')
         if instruction.stage >= group.stages:
             self.fail(instruction, f"stage {instruction.stage} in a group of {group.stages} stages.")
 
@@ -118,10 +123,10 @@ def _references(instruction: Instruction) -> Iterable[Reference]:
             yield from (("buffer", read.buffer) for read in reads if read.buffer)
         case Acquire(buffer=name) | Release(buffer=name) | Fence(buffer=name) | Send(buffer=name) | Receive(buffer=name):
             yield "buffer", name
-        case Arrive(channel=name, op=op):
+        case Run(into=into, reads=reads):
+            yield from (("buffer", name) for name in (into, *(read.buffer for read in reads)) if name)
+        case Arrive(channel=name):
             yield "channel", name
-            if op:
-                yield "op", op
         case Wait(channel=name):
             yield "channel", name
         case Await(op=name):
@@ -135,5 +140,5 @@ def _values(instruction: Instruction) -> Iterable[str]:
     match instruction:
         case Issue(reads=reads):
             yield from (read.value for read in reads if not read.buffer)
-        case Send(value=name) | Receive(value=name):
+        case Send(value=name):
             yield name

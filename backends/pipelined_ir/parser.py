@@ -33,6 +33,7 @@ from twill.pipeline.program import (
     Receive,
     Register,
     Release,
+    Run,
     Send,
     Take,
     Token,
@@ -206,9 +207,8 @@ class _Parser:
         name, fields = self.symbol(), self.attributes()
         values = tuple(item.value_name() for item in fields.items("values"))
         full = _barrier(fields.nested("full"))
-        return fields.finish(
-            Channel(name, values, fields.symbol("buffer"), fields.number("from"), fields.numbers("to"), full),
-        )
+        initial = fields.optional_number("initial") or 0
+        return fields.finish(Channel(name, values, fields.symbol("buffer"), fields.number("from"), fields.numbers("to"), full, initial))
 
     def token(self) -> Token:
         name, fields = self.symbol(), self.attributes()
@@ -233,12 +233,10 @@ class _Parser:
             self.next()
             name, inner = self.value(), self.attributes()
             registers.append(inner.finish(Register(name, inner.number("words"), inner.number("copies", low=1))))
-        self.word("loop")
-        self.mark("{")
         held = {register.value for register in registers}
-        body = []
-        while not self.try_mark("}"):
-            body.append(self.instruction(held))
+        before = self.section("before", lambda: self.instruction(held, timed=False))
+        body = self.section("loop", lambda: self.instruction(held, timed=True))
+        after = self.section("after", lambda: self.instruction(held, timed=False))
         self.mark("}")
         made = Group(
             index=index,
@@ -249,20 +247,35 @@ class _Parser:
             stages=fields.number("stages", low=1),
             unroll=fields.number("unroll", low=1),
             registers=tuple(registers),
-            body=tuple(body),
+            body=body,
+            before=before,
+            after=after,
         )
         return fields.finish(made)
 
+    def section(self, name: str, parse: Callable[[], Instruction]) -> tuple[Instruction, ...]:
+        """The instructions of a part of a group; none when the part is not there."""
+        if self.now.kind != "word" or self.now.text != name:
+            return ()
+        self.next()
+        self.mark("{")
+        found = []
+        while not self.try_mark("}"):
+            found.append(parse())
+        return tuple(found)
+
     # ------------------------------------------------------------------------------------------------------------- instructions
-    def instruction(self, held: set[str]) -> Instruction:
+    def instruction(self, held: set[str], *, timed: bool) -> Instruction:
         begin = self.now
-        self.mark("[")
-        self.word("cycle")
-        cycle = self.number()
-        self.mark(",")
-        self.word("stage")
-        stage = self.number()
-        self.mark("]")
+        cycle = stage = 0
+        if timed:
+            self.mark("[")
+            self.word("cycle")
+            cycle = self.number()
+            self.mark(",")
+            self.word("stage")
+            stage = self.number()
+            self.mark("]")
         found = self.assigned(stage, cycle, held) if self.now.kind in ("symbol", "value") else self.plain(stage, cycle)
         self.places[id(found)] = begin
         return found
@@ -273,6 +286,9 @@ class _Parser:
         if self.now.kind == "word" and self.now.text == "receive" and result.kind == "value":
             self.next()
             return Receive(stage, cycle, result.text, self.symbol())
+        if self.now.kind == "word" and self.now.text == "run" and result.kind == "symbol":
+            self.next()
+            return self.run(stage, cycle, result.text)
         self.word("issue")
         op = self.now
         found = self.issue(stage, cycle, result.text if result.kind == "symbol" else "")
@@ -294,14 +310,24 @@ class _Parser:
     def issue(self, stage: int, cycle: int, into: str = "") -> Issue:
         op = self.symbol()
         self.mark("(")
-        reads: list[Read] = []
-        while not self.try_mark(")"):
-            if reads:
-                self.mark(",")
-            reads.append(self.read())
+        reads, fields = self.reads(), self.attributes()
+        return fields.finish(Issue(stage, cycle, op, _queue(fields), reads, into))
+
+    def run(self, stage: int, cycle: int, into: str = "") -> Run:
+        operation, name = self.number(), self.take("string", "the name of the op")
+        reads = self.reads() if self.try_mark("(") else ()
         fields = self.attributes()
-        queue = _enum(Queue, fields, "queue") if "queue" in fields else Queue.NONE
-        return fields.finish(Issue(stage, cycle, op, queue, tuple(reads), into))
+        made = fields.item("value").value_name() if "value" in fields else ""
+        return fields.finish(Run(stage, cycle, operation, name, _queue(fields), reads, into, made))
+
+    def reads(self) -> tuple[Read, ...]:
+        """Operands up to the closing parenthesis."""
+        found: list[Read] = []
+        while not self.try_mark(")"):
+            if found:
+                self.mark(",")
+            found.append(self.read())
+        return tuple(found)
 
     def read(self) -> Read:
         buffer = ""
@@ -345,8 +371,13 @@ def _enum(kind: type[E], fields: Attributes, key: str) -> E:
     return kind(fields.choice(key, tuple(member.value for member in kind)))
 
 
+def _queue(fields: Attributes) -> Queue:
+    return _enum(Queue, fields, "queue") if "queue" in fields else Queue.NONE
+
+
 _INSTRUCTIONS: dict[str, Callable[[_Parser, int, int], Instruction]] = {
     "issue": _Parser.issue,
+    "run": _Parser.run,
     "acquire": lambda p, stage, cycle: Acquire(stage, cycle, p.symbol()),
     "arrive": _Parser.arrive,
     "wait": lambda p, stage, cycle: Wait(stage, cycle, p.symbol()),

@@ -16,6 +16,7 @@
       }
     }
 
+Code around the loop stands under `before` and `after`: `run 13 "tt.descriptor_load"` executes op 13 of the kernel.
 `%x[-1]` is the instance of the iteration before; `@ring` is read or written in memory, `@ring:%x` when the ring has another name.
 Comments go from // to the end of the line.
 """
@@ -45,6 +46,7 @@ from twill.pipeline.program import (
     Receive,
     Register,
     Release,
+    Run,
     Send,
     Take,
     Token,
@@ -140,6 +142,7 @@ def _buffer(buffer: Buffer) -> str:
 def _channel(channel: Channel) -> str:
     fields: dict[str, str | int] = {"values": _list(map(value, channel.values)), "buffer": symbol(channel.buffer)}
     fields |= {"from": channel.producer, "to": _list(channel.consumers), "full": _barrier(channel.full)}
+    fields |= {"initial": channel.initial} if channel.initial else {}
     return f"channel {symbol(channel.name)} {_attributes(**fields)}"
 
 
@@ -154,13 +157,20 @@ def _group(group: Group) -> Iterable[str]:
     fields = {"warps": group.warps, "first_warp": group.first_warp, "grant": group.grant, "stages": group.stages, "unroll": group.unroll}
     yield f"group {group.index} {json.dumps(group.role)} {_attributes(**fields)} {{"
     yield from (f"  {_register(register)}" for register in group.registers)
-    yield "  loop {"
     held = {register.value for register in group.registers}
-    width = len(str(max((instruction.cycle for instruction in group.body), default=0)))
-    for instruction in group.body:
-        yield f"    [cycle {instruction.cycle:>{width}}, stage {instruction.stage}]  {_instruction(instruction, held)}"
-    yield "  }"
+    yield from _section("before", [_instruction(instruction, held) for instruction in group.before])
+    width = len(str(max((abs(instruction.cycle) for instruction in group.body), default=0)))
+    lines = [f"[cycle {i.cycle:>{width}}, stage {i.stage}]  {_instruction(i, held)}" for i in group.body]
+    yield from _section("loop", lines)
+    yield from _section("after", [_instruction(instruction, held) for instruction in group.after])
     yield "}"
+
+
+def _section(name: str, lines: list[str]) -> Iterable[str]:
+    if lines:
+        yield f"  {name} {{"
+        yield from (f"    {line}" for line in lines)
+        yield "  }"
 
 
 def _register(register: Register) -> str:
@@ -172,6 +182,8 @@ def _instruction(instruction: Instruction, held: set[str]) -> str:
     match instruction:
         case Issue():
             return _issue(instruction, held)
+        case Run():
+            return _run(instruction)
         case Acquire(buffer=name) | Fence(buffer=name):
             return f"{type(instruction).__name__.lower()} {symbol(name)}"
         case Wait(channel=name):
@@ -196,6 +208,14 @@ def _issue(issue: Issue, held: set[str]) -> str:
     result = f"{symbol(issue.into)} = " if issue.into else f"{value(issue.op)} = " if issue.op in held else ""
     queue = "" if issue.queue is Queue.NONE else " " + _attributes(queue=issue.queue)
     return f"{result}issue {symbol(issue.op)}({', '.join(map(_read, issue.reads))}){queue}"
+
+
+def _run(run: Run) -> str:
+    result = f"{symbol(run.into)} = " if run.into else ""
+    fields: dict[str, str | int] = {} if run.queue is Queue.NONE else {"queue": run.queue}
+    fields |= {"value": value(run.value)} if run.value else {}
+    reads = f"({', '.join(map(_read, run.reads))})" if run.reads else ""
+    return f"{result}run {run.operation} {json.dumps(run.name)}{reads}{' ' + _attributes(**fields) if fields else ''}"
 
 
 def _read(read: Read) -> str:

@@ -24,8 +24,25 @@ def kind_of(name: str) -> str:
     return name.lstrip("#").rsplit(".", 1)[-1].removesuffix("_encoding")
 
 
+# Parameters with one positive number for each dimension of the tile.
+_EXTENTS = {"blocked": ("sizePerThread", "threadsPerWarp", "warpsPerCTA"), "nvidia_mma": ("warpsPerCTA",)}
+
+
+def rank_of(layout: Layout) -> int | None:
+    """Dimensions of the tiles that `layout` spreads; None for layouts that do not say."""
+    parent = layout.get("parent")
+    if isinstance(parent, Layout):
+        rank = rank_of(parent)
+        return rank - 1 if rank is not None and layout.kind == "slice" else rank
+    for name in _EXTENTS.get(layout.kind, ()):
+        extents = layout.get(name)
+        return len(extents) if isinstance(extents, tuple) else None
+    vectors = [v for part in ("register", "lane", "warp") if isinstance(found := layout.get(part), tuple) for v in found]
+    return len(vectors[0]) if layout.kind == "linear" and vectors and isinstance(vectors[0], tuple) else None
+
+
 def read_layout(reader: Reader) -> Layout:
-    """A dialect attribute at the cursor, aliases followed."""
+    """A dialect attribute at the cursor, aliases followed.  A layout of tiles whose parameters do not fit together is an error."""
     pos = reader.pos
     match = _WHOLE.match(reader.text, pos)
     if match is not None and (known := reader.layouts.get(match[0])) is not None:
@@ -34,12 +51,33 @@ def read_layout(reader: Reader) -> Layout:
     name = reader.need(NAME, "a layout")
     if "." in name:
         layout = Layout(kind_of(name), _parameters(reader))
+        _check(reader, layout, pos)
     else:
         with reader.alias(name, pos):
             layout = read_layout(reader)
     if match is not None:
         reader.layouts[match[0]] = layout
     return layout
+
+
+def _check(reader: Reader, layout: Layout, pos: int) -> None:
+    rank = rank_of(layout)
+    for name in _EXTENTS.get(layout.kind, ()):
+        extents = layout.get(name)
+        if not isinstance(extents, tuple) or len(extents) != rank or not all(isinstance(n, int) and n > 0 for n in extents):
+            raise reader.error(f"Layout '{layout.kind}' needs '{name}' with one positive number per dimension.", pos)
+    if layout.kind == "blocked" and (not rank or sorted(map(str, _tuple(layout.get("order")))) != sorted(map(str, range(rank)))):
+        raise reader.error("Layout 'blocked' needs 'order' with every dimension once.", pos)
+    shape = _tuple(layout.get("instrShape"))
+    if layout.kind == "nvidia_mma" and not all(isinstance(n, int) and n > 0 for n in shape):
+        raise reader.error("Layout 'nvidia_mma' needs 'instrShape' with positive numbers.", pos)
+    dim = layout.get("dim")
+    if layout.kind == "slice" and (not isinstance(dim, int) or dim < 0 or (rank is not None and dim > rank)):
+        raise reader.error("Layout 'slice' needs 'dim' with a dimension of its parent.", pos)
+
+
+def _tuple(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
 def _parameters(reader: Reader) -> tuple[tuple[str, object], ...]:

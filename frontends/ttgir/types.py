@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from twill.frontends.ttgir.layouts import read_layout
+from twill.frontends.ttgir.layouts import rank_of, read_layout
 from twill.program.types import Descriptor, Function, MemDesc, Opaque, Pointer, Scalar, Tensor, Token
 
 if TYPE_CHECKING:
@@ -138,9 +138,14 @@ def _optional_layout(reader: Reader) -> Layout | None:
 
 def _read_tensor(reader: Reader) -> Tensor:
     with reader.nested(reader.pos):
+        pos = reader.pos
         reader.expect("<")
         found = Tensor(_read_shape(reader), _read_element(reader), _optional_layout(reader))
         reader.expect(">")
+    rank = None if found.layout is None else rank_of(found.layout)
+    if rank is not None and rank != len(found.shape):
+        dimensions = f"{len(found.shape)} dimension{'' if len(found.shape) == 1 else 's'}"
+        raise reader.error(f"A tile with {dimensions} has a layout with {rank}.", pos)
     return found
 
 

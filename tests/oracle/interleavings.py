@@ -87,7 +87,7 @@ class Explorer:
 
     def __init__(self, program: PipelinedProgram, trips: Sequence[int]) -> None:
         self.program = program
-        self.events = [list(walk(group, trips)) for group in program.groups]
+        self.events = [list(walk(program, group, trips)) for group in program.groups]
         self.numbers = {id(e): n for n, e in enumerate(e for events in self.events for e in events)}
 
     def explore(self, limit: int) -> str | None:
@@ -138,23 +138,22 @@ class Explorer:
                 self.issue(state, group, event)
             case Acquire(buffer=name):
                 ring = self.program.buffer(name)
-                return ring.empty is not None and self.passes(
-                    state, ("empty", name, event.instance % ring.slots), ring.empty, event, ring.slots
-                )
+                lap, slot = divmod(event.number(event.iteration), ring.slots)
+                return ring.empty is not None and self.passes(state, ("empty", name, slot), ring.empty, lap)
             case Wait(channel=name):
                 channel = self.program.channel(name)
-                slots = self.program.buffer(channel.buffer).slots
-                return self.passes(state, ("full", name, event.instance % slots), channel.full, event, slots)
+                lap, slot = divmod(event.number(event.iteration), self.program.buffer(channel.buffer).slots)
+                return self.passes(state, ("full", name, slot), channel.full, lap)
             case Arrive() | Release():
                 self.signal(state, group, event)
             case Await():
                 return self.waited(state, group, event)
             case Send(value=value, buffer=name):
-                self.look(state, self.place(group, "", value, event.instance), value, event.instance)
-                self.put(state, self.place(group, name, value, event.instance), value, event.instance)
+                self.look(state, self.place(group, "", value, event.number(event.iteration)), value, event.number(event.iteration))
+                self.put(state, self.place(group, name, value, event.number(event.iteration)), value, event.number(event.iteration))
             case Receive(value=value, buffer=name):
-                self.look(state, self.place(group, name, value, event.instance), value, event.instance)
-                self.put(state, self.place(group, "", value, event.instance), value, event.instance)
+                self.look(state, self.place(group, name, value, event.number(event.iteration)), value, event.number(event.iteration))
+                self.put(state, self.place(group, "", value, event.number(event.iteration)), value, event.number(event.iteration))
             case Pass(token=name):
                 if state.given.get(name, 0):
                     raise Wrong(f"{name} is passed twice")
@@ -170,8 +169,8 @@ class Explorer:
     def barrier(self, state: State, key: tuple[str, str, int], barrier: Barrier) -> Mbarrier:
         return state.barriers.setdefault(key, Mbarrier(barrier))
 
-    def passes(self, state: State, key: tuple[str, str, int], barrier: Barrier, event: Event, slots: int) -> bool:
-        parity = (barrier.parity + event.instance // slots) % 2
+    def passes(self, state: State, key: tuple[str, str, int], barrier: Barrier, lap: int) -> bool:
+        parity = (barrier.parity + lap) % 2
         return self.barrier(state, key, barrier).done % 2 != parity
 
     def signal(self, state: State, group: Group, event: Event) -> None:
@@ -179,17 +178,17 @@ class Explorer:
         if isinstance(i, Arrive):
             channel = self.program.channel(i.channel)
             barrier = channel.full
-            key = ("full", i.channel, event.instance % self.program.buffer(channel.buffer).slots)
+            key = ("full", i.channel, event.number(event.iteration) % self.program.buffer(channel.buffer).slots)
         else:
             assert isinstance(i, Release)
             ring = self.program.buffer(i.buffer)
             assert ring.empty is not None
-            barrier, key = ring.empty, ("empty", i.buffer, event.instance % ring.slots)
+            barrier, key = ring.empty, ("empty", i.buffer, event.number(event.iteration) % ring.slots)
         self.barrier(state, key, barrier)
         if i.by is By.BYTES:
             assert isinstance(i, Arrive)
-            state.announced[i.op, event.instance] = key
-            state.barriers[key].copies += not self.finished(state, i.op, event.instance)
+            state.announced[i.op, event.number(event.iteration)] = key
+            state.barriers[key].copies += not self.finished(state, i.op, event.number(event.iteration))
         if i.by in (By.COMMIT, By.COPIES):
             queue = Queue.TENSOR if i.by is By.COMMIT else Queue.COPY
             mine = frozenset(n for n in state.issued.get((group.index, queue), ()) if n >= 0) - state.done
@@ -200,7 +199,7 @@ class Explorer:
 
     def finished(self, state: State, op: str, instance: int) -> bool:
         events = (e for events in self.events for e in events if e.active and isinstance(e.instruction, Issue))
-        return any(self.numbers[id(e)] in state.done for e in events if e.instruction.op == op and e.instance == instance)  # type: ignore[union-attr]
+        return any(self.numbers[id(e)] in state.done for e in events if e.instruction.op == op and e.number(e.iteration) == instance)  # type: ignore[union-attr]
 
     def arrive(self, state: State, key: tuple[str, str, int], count: int) -> None:
         barrier = state.barriers[key]
@@ -213,7 +212,7 @@ class Explorer:
         i = event.instruction
         assert isinstance(i, Await)
         if not i.queue.ordered:
-            return i.queue is Queue.LOAD or self.finished(state, i.op, event.instance)
+            return i.queue is Queue.LOAD or self.finished(state, i.op, event.number(event.iteration))
         issued = state.issued.get((group.index, i.queue), [])
         needed = issued[: len(issued) - i.pending] if i.pending else issued
         return all(n < 0 or n in state.done for n in needed)
@@ -229,13 +228,13 @@ class Explorer:
         at_once = [r for r in i.reads if not r.buffer and i.queue is not Queue.WGMMA]
         for read in at_once:
             if event.iteration >= read.distance:
-                where = self.place(group, "", read.value, event.instance - read.distance)
-                self.look(state, where, read.value, event.instance - read.distance)
+                where = self.place(group, "", read.value, event.number(event.iteration) - read.distance)
+                self.look(state, where, read.value, event.number(event.iteration) - read.distance)
         if i.queue is Queue.NONE or (i.queue is Queue.LOAD and not i.into):
             for where, value, instance in self.operands(group, event):
                 self.look(state, where, value, instance)
             for where in self.results(group, event):
-                self.put(state, where, i.op, event.instance)
+                self.put(state, where, i.op, event.number(event.iteration))
         if i.queue is not Queue.NONE:
             number = self.numbers[id(event)]
             state.issued.setdefault((group.index, i.queue), []).append(number)
@@ -248,14 +247,14 @@ class Explorer:
         assert isinstance(i, Issue)
         for read in i.reads:
             if event.iteration >= read.distance and (read.buffer or i.queue is Queue.WGMMA):
-                instance = event.instance - read.distance
+                instance = event.number(event.iteration) - read.distance
                 yield self.place(group, read.buffer, read.value, instance), read.value, instance
 
     def results(self, group: Group, event: Event) -> Iterator[tuple[object, ...]]:
         i = event.instruction
         assert isinstance(i, Issue)
         if i.into or any(register.value == i.op for register in group.registers):
-            yield self.place(group, i.into, i.op, event.instance)
+            yield self.place(group, i.into, i.op, event.number(event.iteration))
 
     def start(self, state: State) -> None:
         """Jobs begin when nothing of their queue is before them."""
@@ -286,8 +285,8 @@ class Explorer:
             place.readers.discard(job.number)
             if job.number in place.writers:
                 place.writers.discard(job.number)
-                place.holds = (i.op, job.event.instance)
-        key = state.announced.get((i.op, job.event.instance))
+                place.holds = (i.op, job.event.number(job.event.iteration))
+        key = state.announced.get((i.op, job.event.number(job.event.iteration)))
         if key is not None and i.queue is Queue.TMA:
             state.barriers[key].copies -= 1
             state.barriers[key].settle()

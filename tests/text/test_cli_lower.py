@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+from twill.backends.pipelined_ir import from_text, to_text
 from twill.cli.lower import command as lower
 from twill.cli.options import State
 from twill.cli.simulate import command as simulate
 from twill.errors import BadInput, Unsupported
+from twill.examples import write
 
 SCHEDULES = Path(__file__).parent.parent / "golden" / "schedules"
 
@@ -34,6 +37,36 @@ def test_lower_writes_a_file(tmp_path: Path) -> None:
     done = invoke(lower, SCHEDULES / "hardware" / "gemm.json", "--to", "ir", "-o", out)
     assert (done.exception, done.output) == (None, "")
     assert out.read_text(encoding="utf-8").startswith("pipeline.program @gemm {ii = 716")
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    """A folder with the bundled kernels."""
+    write(tmp_path)
+    return tmp_path
+
+
+def test_lower_with_the_kernel_prints_the_code_around_the_loop(kernels: Path, golden: Callable[[str, str], None]) -> None:
+    done = invoke(lower, SCHEDULES / "hardware" / "gemm_sm100.json", "--kernel", kernels / "gemm_sm100.ttgir")
+    assert done.exception is None
+    golden("ir/gemm_sm100_kernel.pir", done.output)
+    assert to_text(from_text(done.output)) == re.sub(r"  // (?!Turn).*\n", "", done.output)
+
+
+def test_simulate_with_the_kernel_in_sub_tiles(kernels: Path) -> None:
+    done = invoke(simulate, SCHEDULES / "hardware" / "attention_fwd_2.json", "--kernel", kernels / "attention_fwd.ttgir")
+    assert (done.exception, int(done.return_value)) == (None, 0)
+    assert "proved: no hang" in done.output
+
+
+def test_kernel_of_something_else_is_refused(kernels: Path) -> None:
+    path = kernels / "softmax.ttgir"
+    done = invoke(lower, SCHEDULES / "hardware" / "gemm.json", "--kernel", path)
+    assert isinstance(done.exception, BadInput)
+    assert str(done.exception) == (
+        f"{path}: the schedule is not one of this kernel's loop: their ops differ. "
+        "Give the kernel that was scheduled, and the line of its loop with --loop."
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +100,7 @@ def test_trace_has_a_row_for_every_group_and_unit(tmp_path: Path) -> None:
     products = [(e["ts"], e["name"]) for e in events if e["ph"] == "X" and e["pid"] == 2 and e["tid"] == 0]
     assert len(products) == 3 * 4
     ends = sorted((begin, begin + 512) for begin, _ in products)
-    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(ends))
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(ends))
 
 
 def test_files_without_a_schedule_are_refused(tmp_path: Path) -> None:

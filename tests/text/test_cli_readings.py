@@ -69,6 +69,9 @@ def test_literal_search_without_an_end(twill_command: Callable[..., Any], instan
     done = twill_command("schedule", instances / "g18_unsat_forever.json", "--literal")
     assert (done.status, done.err) == (4, "")
     assert done.out.startswith("The published search finds no schedule for g18_unsat_forever\n2 ops\nthe published constraints and window")
+    done = twill_command("schedule", instances / "g07d_coarse_two_warps.json", "--literal", "--max-ii", 2)
+    assert (done.status, done.err) == (5, "")
+    assert "no solution up to the limit II = 2.\n" in done.out
     done = twill_command("schedule", instances / "g10_window_trap.json", "--literal", "--max-ii", 3)
     assert (done.status, done.err) == (5, "")
     assert done.out.startswith("No answer of the published search for g10_window_trap\n")
@@ -140,6 +143,10 @@ def test_literal_and_normalize_together_are_the_published_pipeline(
     [
         (["--normalize", "best"], "Invalid value for '--normalize': 'best' is not one of 'none', 'scale', 'zlp', 'zlp-lex'."),
         (["--normalize-budget", "0"], "Invalid value for '--normalize-budget': 0 is not in the range 1<=x<=65536."),
+        (["--normalize-tolerance", "nan"], "Invalid value for '--normalize-tolerance': nan is not a finite number."),
+        (["--time-limit", "nan"], "Invalid value for '--time-limit': nan is not a finite number."),
+        (["--time-limit", "inf"], "Invalid value for '--time-limit': inf is not a finite number."),
+        (["--memory-limit", "9" * 20], f"Invalid value for '--memory-limit': {'9' * 20} is not in the range 1<=x<=1073741824."),
         (["--normalize-target", "1"], "Invalid value for '--normalize-target': 1 is not in the range 2<=x<=65536."),
     ],
 )

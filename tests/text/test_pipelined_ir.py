@@ -104,7 +104,7 @@ TEXT = """pipeline.program @p {ii = 4, length = 4} {
 """
 
 
-KNOWN = "issue, acquire, arrive, wait, release, await, fence, send, pass, take"
+KNOWN = "issue, run, acquire, arrive, wait, release, await, fence, send, pass, take"
 
 
 def test_smallest_program() -> None:

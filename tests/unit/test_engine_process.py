@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -128,3 +130,78 @@ def test_an_engine_that_was_killed_for_being_late_starts_afresh() -> None:
         assert engine.decide(two_ops(), 0.2).status == "unknown"
         assert engine.decide(two_ops(), 5).status == "unsat"
         engine.close()
+
+
+@pytest.mark.parametrize("name", ["yices", "cpsat"])
+def test_numbers_beyond_32_bits_are_not_cut(name: str) -> None:
+    """Two ops of 3,000,000,000 cycles on one unit need 6,000,000,000 cycles, and with one less they do not fit."""
+    engine = ProcessEngine(name)
+    long = 3 * 10**9
+    for ii, status in ((2 * long, "sat"), (2 * long - 1, "unsat")):
+        build = Builder(ii, 1, ("a", "b"))
+        build.exclusive([(0, 0, long), (1, 0, long)])
+        build.precede(0, 1, long, 0)
+        build.at_most([(long, build.boolean("x")), (long, build.boolean("y"))], 2 * long)
+        answer = engine.decide(build.formula())
+        assert answer.status == status
+    engine.close()
+
+
+def large() -> Formula:
+    """A formula whose question does not fit into a pipe."""
+    build = Builder(4, 1, tuple(f"an op with a name of some length, number {i}" for i in range(20_000)))
+    return build.formula()
+
+
+def test_a_child_that_does_not_read_is_late_and_not_waited_for() -> None:
+    engine = ProcessEngine(
+        "fake", command=[sys.executable, "-c", 'print(\'{"version": "Fake 1"}\', flush=True); import time; time.sleep(60)']
+    )
+    begun = time.monotonic()
+    assert engine.decide(large(), 0.2).status == "unknown"
+    assert time.monotonic() - begun < 2.2
+    assert engine._child is None
+
+
+def test_a_child_that_dies_while_it_is_asked_is_a_solver_error() -> None:
+    engine = ProcessEngine("fake", command=[sys.executable, "-c", 'print(\'{"version": "Fake 1"}\', flush=True); import os; os._exit(3)'])
+    with pytest.raises(SolverError, match="engine fake ended with status 3 before it answered"):
+        engine.decide(large(), 5)
+
+
+def test_an_answer_that_nobody_asked_for_is_a_solver_error() -> None:
+    engine = fake("say({'status': 'unsat'}); time.sleep(0.1); say({'status': 'unsat'}); time.sleep(60)")
+    assert engine.decide(two_ops(), 5).status == "unsat"
+    time.sleep(0.4)
+    with pytest.raises(SolverError) as caught:
+        engine.decide(two_ops(), 5)
+    assert str(caught.value) == 'engine fake spoke before it was asked: b\'{"status": "unsat"}\\n\'.'
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are set from outside on Linux only")
+def test_the_memory_limit_holds_for_a_child_that_sets_none() -> None:
+    script = HELLO + "kept = []\nwhile True: kept.append(bytearray(10**7))"
+    engine = ProcessEngine("fake", memory_mb=300, command=[sys.executable, "-c", script])
+    with pytest.raises(SolverError, match="engine fake ended with status 1 before it answered"):
+        engine.decide(two_ops(), 20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
+def test_a_limit_that_holds_for_twill_itself_is_no_error(tmp_path: Path) -> None:
+    """Under `ulimit -v` a child cannot have more than the parent, whatever --memory-limit says."""
+    graph = tmp_path / "graph.json"
+    graph.write_text(
+        '{"schema": "twill.problem/1", "limits": {"units": {"U": 2}, "warps": 4}, "ops": ['
+        + ", ".join(f'{{"name": "o{i}", "unit": "U", "occupancy": {i + 2}}}' for i in range(4))
+        + "]}",
+        encoding="utf-8",
+    )
+    least = 6 << 30
+    done = subprocess.run(
+        [sys.executable, "-m", "twill", "schedule", graph, "-q"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (least, least)),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -32,23 +32,23 @@ def three_stages() -> tuple[Problem, Schedule]:
     return problem, Schedule(4, 10, (Placement("load", 0, 0), Placement("mma", 4, 1), Placement("out", 8, 1)))
 
 
-def executed(group: Group, trips: int) -> list[tuple[str, int]]:
-    return [(e.instruction.op, e.iteration) for e in walk(group, (trips,)) if e.active and isinstance(e.instruction, Issue)]
+def executed(program: PipelinedProgram, group: Group, trips: int) -> list[tuple[str, int]]:
+    return [(e.instruction.op, e.iteration) for e in walk(program, group, (trips,)) if e.active and isinstance(e.instruction, Issue)]
 
 
 @pytest.mark.parametrize("trips", TRIPS)
 def test_every_op_is_executed_once_an_iteration_in_dependence_order(trips: int) -> None:
     program = expand(*three_stages())
     assert program.buffer("load").slots == 2
-    assert executed(program.group(0), trips) == [("load", i) for i in range(trips)]
-    consumer = executed(program.group(1), trips)
+    assert executed(program, program.group(0), trips) == [("load", i) for i in range(trips)]
+    consumer = executed(program, program.group(1), trips)
     assert sorted(consumer) == sorted([(op, i) for op in ("mma", "out") for i in range(trips)])
     assert all(consumer.index(("mma", i)) < consumer.index(("out", i)) for i in range(trips))
 
 
 def test_without_iterations_nothing_happens() -> None:
     program = expand(*three_stages())
-    assert [event for group in program.groups for event in walk(group, (0,))] == []
+    assert [event for group in program.groups for event in walk(program, group, (0,))] == []
 
 
 @pytest.mark.parametrize("trips", TRIPS)
@@ -60,7 +60,10 @@ def test_simulation_finishes(trips: int) -> None:
 def test_ring_of_two_goes_on_where_it_was() -> None:
     """Three iterations in a ring of two: the next execution of the loop begins at slot 1."""
     program = expand(*three_stages())
-    loads = [e.instance % 2 for e in walk(program.group(0), (3, 3)) if e.active and isinstance(e.instruction, Issue)]
+    ring = program.buffer("load")
+    loads = [
+        e.instance(ring, e.iteration) % 2 for e in walk(program, program.group(0), (3, 3)) if e.active and isinstance(e.instruction, Issue)
+    ]
     assert loads == [0, 1, 0, 1, 0, 1]
 
 
@@ -80,7 +83,7 @@ def test_peeled_form_does_what_the_guarded_form_does(pipelined: Callable[[str], 
     for group in program.groups:
         trips = peel(group).least + more
         if trips:
-            guarded = [(e.instruction, e.iteration) for e in walk(group, (trips,)) if e.active]
+            guarded = [(e.instruction, e.iteration) for e in walk(program, group, (trips,)) if e.active]
             assert list(straight(group, trips)) == guarded
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from twill.pipeline import expand
 from twill.pipeline.program import PipelinedProgram
-from twill.pipeline.registers import grants
+from twill.pipeline.registers import grants, registers
 from twill.pipeline.timeline import timeline
 from twill.problem import Dependence, Limits, Op, Problem
 from twill.schedule import Placement, Schedule
@@ -103,6 +103,12 @@ def test_small_groups_share_a_warpgroup_and_its_grant(pipelined: Callable[[str],
 
 
 def test_group_that_needs_more_than_there_is_gets_the_largest_grant() -> None:
-    problem = Problem("big", (Op("x", cycles=1, issue=1, warps=4, registers=65536),), (), LIMITS)
-    tl = timeline(*placed(problem, 4, x=0))
-    assert grants(tl, {1: 65536 // 4}) == {1: 240}
+    assert grants({1: 4}, {1: 65536 // 4}) == {1: 240}
+
+
+def test_value_that_is_used_behind_the_loop_keeps_its_registers() -> None:
+    """The last instance but one is still there when the last one was made."""
+    tl = timeline(*placed(chain(1), 4, v0=0, v1=1))
+    body = expand(*placed(chain(1), 4, v0=0, v1=1)).groups[0].body
+    kept, unroll, _ = registers(tl, 1, body, {"v1": 1})
+    assert ({register.value: register.copies for register in kept}, unroll) == ({"v0": 1, "v1": 2}, 2)

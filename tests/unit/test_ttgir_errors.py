@@ -167,6 +167,22 @@ WRONG = {
         replaced("tt.return", "tt.return loc(#loc7)"),
         "13:19: '#loc7' is not defined. The alias tables around the module must be part of the file.",
     ),
+    "layout without a rank": (
+        replaced("threadsPerWarp = [8, 4]", "threadsPerWarp = []"),
+        "1:12: Layout 'blocked' needs 'threadsPerWarp' with one positive number per dimension." + CORRECT,
+    ),
+    "layout with an order of its own": (
+        replaced("order = [1, 0]", "order = [1, 2]"),
+        "1:12: Layout 'blocked' needs 'order' with every dimension once." + CORRECT,
+    ),
+    "slice of what is not there": (
+        replaced("%f: f32", "%f: tensor<4xf32, #ttg.slice<{dim = 7, parent = #blocked}>>"),
+        "4:88: Layout 'slice' needs 'dim' with a dimension of its parent." + CORRECT,
+    ),
+    "tile of another rank": (
+        replaced("%f: f32", "%f: tensor<4xf32, #blocked>"),
+        "4:80: A tile with 1 dimension has a layout with 2." + CORRECT,
+    ),
     "alias twice": ("#blocked = 1\n" + KERNEL, "2:1: '#blocked' is defined twice. Keep one definition of the alias."),
     "alias circle": ("#a = #b\n#b = #a\n" + KERNEL, "2:5: '#b' is defined by itself. Print the module again with Triton."),
     "constant type": (replaced("constant 0 : i32", "constant 1.5 : i32"), "5:26: '1.5' is not a number of type 'i32'." + CORRECT),

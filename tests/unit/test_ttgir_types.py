@@ -11,10 +11,12 @@ from twill.program.types import Dense, Descriptor, Function, Layout, MemDesc, Op
 
 F16, F32, I32 = Scalar("f16", 16), Scalar("f32", 32), Scalar("i32", 32)
 BLOCKED = Layout("blocked", (("order", (0,)), ("sizePerThread", (1,)), ("threadsPerWarp", (32,)), ("warpsPerCTA", (4,))))
+BOTH = Layout("blocked", (("order", (1, 0)), ("sizePerThread", (1, 1)), ("threadsPerWarp", (1, 32)), ("warpsPerCTA", (4, 1))))
 SHARED = Layout("nvmma_shared", (("elementBitWidth", 16), ("swizzlingByteWidth", 128), ("transposed", False)))
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
-#row = #ttg.slice<{dim = 0, parent = #blocked}>
+#both = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+#row = #ttg.slice<{dim = 0, parent = #both}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #smem = #ttg.shared_memory
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
@@ -46,7 +48,7 @@ def type_of(text: str) -> Type:
         ("tensor<64xf32, #blocked>", Tensor((64,), F32, BLOCKED)),
         ("!tile", Tensor((64,), F32, BLOCKED)),
         ("!tiles", Tensor((64,), F32, BLOCKED)),
-        ("tensor<64xf32, #row>", Tensor((64,), F32, Layout("slice", (("dim", 0), ("parent", BLOCKED))))),
+        ("tensor<64xf32, #row>", Tensor((64,), F32, Layout("slice", (("dim", 0), ("parent", BOTH))))),
         ("tensor<128x!tt.ptr<f16>, #blocked>", Tensor((128,), Pointer(F16), BLOCKED)),
         ("tensor<f32>", Tensor((), F32)),
         ("!ttg.async.token", Token()),
@@ -94,8 +96,8 @@ def test_descriptors_of_3_6_and_3_9_are_equal() -> None:
         ("#ttng.tensor_memory_scales_encoding<>", Layout("tensor_memory_scales")),
         ("#gluon.auto_encoding", Layout("auto")),
         (
-            "#ttg.linear<{register = [[0, 1]], lane = [], block = []}>",
-            Layout("linear", (("block", ()), ("lane", ()), ("register", ((0, 1),)))),
+            "#ttg.linear<{register = [[1]], lane = [], block = []}>",
+            Layout("linear", (("block", ()), ("lane", ()), ("register", ((1,),)))),
         ),
         ('#ttg.x<{on = true, name = "a b", how = some}>', Layout("x", (("how", "some"), ("name", "a b"), ("on", True)))),
     ],

@@ -62,6 +62,9 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         output.error("interrupted.")
         return ExitCode.UNKNOWN
+    except MemoryError:
+        output.error("out of memory.")
+        return ExitCode.UNKNOWN
     except BrokenPipeError:
         output.discard_rest()
         return ExitCode.SCHEDULED

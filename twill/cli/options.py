@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,6 +11,16 @@ from typing import Any, TypeVar
 import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Finite(click.FloatRange):
+    """A number in a range; "nan" and "inf" are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
 
 
 @dataclass
@@ -43,11 +54,9 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--max-ii", metavar="II", type=click.IntRange(min=1), help="Give up above this II."),
         click.option(
-            "--memory-limit", metavar="MB", type=click.IntRange(min=1), default=8192, show_default=True, help="Memory of a solver."
+            "--memory-limit", metavar="MB", type=click.IntRange(1, 2**30), default=8192, show_default=True, help="Memory of a solver."
         ),
-        click.option(
-            "--time-limit", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Stop with what is proved by then."
-        ),
+        click.option("--time-limit", metavar="SECONDS", type=Finite(min=0, min_open=True), help="Stop with what is proved by then."),
         click.option("--engine", type=click.Choice(["auto", "yices", "cpsat"]), default="auto", show_default=True, help="Solver."),
     ):
         wrapped = option(wrapped)

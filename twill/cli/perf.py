@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from twill.cli import output
-from twill.cli.options import debug_option
+from twill.cli.options import Finite, debug_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,24 +16,11 @@ if TYPE_CHECKING:
     from twill.perf.candidates import Conditions
 
 
-class _Positive(click.FloatRange):
-    """A finite number above zero."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number.", param, ctx)
-        return number
-
-
 def _conditions_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options from which `_conditions` makes a `Conditions`."""
     for option in (
         click.option("--warm-l2", is_flag=True, help="The operands lie in L2 when the kernel starts."),
-        click.option("--clock", metavar="MHZ", type=_Positive(), help="SM clock measured during the run."),
+        click.option("--clock", metavar="MHZ", type=Finite(min=0, min_open=True), help="SM clock measured during the run."),
         click.option(
             "--composition",
             type=click.Choice(["sequential", "overlapped", "persistent"]),
@@ -120,7 +106,7 @@ def predict(
     show_default=True,
     help="Closed form, or an encoding of every stage for a solver, checked against the recurrences.",
 )
-@click.option("--time-limit", metavar="SECONDS", type=_Positive(), default=600, show_default=True)
+@click.option("--time-limit", metavar="SECONDS", type=Finite(min=0, min_open=True), default=600, show_default=True)
 @click.option("--top", metavar="COUNT", type=click.IntRange(min=1), default=10, show_default=True, help="Rows to show.")
 @click.option("--plot", metavar="FILE", help="Write a picture (.svg): time over the space, and the timeline of the best tile.")
 @debug_option
@@ -178,7 +164,7 @@ def search(
 @click.option(
     "--tolerance",
     metavar="SHARE",
-    type=_Positive(),
+    type=Finite(min=0, min_open=True),
     default=0.05,
     show_default=True,
     help="Refuse a fit that misses a row by more than this share of its time.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from twill.errors import BadInput, Place
 
 if TYPE_CHECKING:
+    from twill.graph.loopgraph import LoopGraph
     from twill.pipeline.program import PipelinedProgram
     from twill.problem import Problem
     from twill.schedule import Schedule
@@ -24,12 +25,36 @@ def scheduled(file: Path) -> tuple[Problem, Schedule]:
     return read.problem, read.schedule
 
 
-def expanded(file: Path) -> tuple[Problem, PipelinedProgram]:
-    """The problem and the program of a schedule file."""
+def expanded(file: Path, kernel: Path | None = None, loop_line: int | None = None) -> tuple[Problem, PipelinedProgram]:
+    """The problem and the program of a schedule file.
+
+    kernel, loop_line  TTGIR that was scheduled, and a line of its loop; without it the program has no code around the loop
+
+    Raises BadInput when the schedule is not one of that loop.
+    """
     from twill.pipeline import expand
 
     problem, schedule = scheduled(file)
-    return problem, expand(problem, schedule)
+    return problem, expand(problem, schedule, None if kernel is None else _graph(problem, kernel, loop_line))
+
+
+def _graph(problem: Problem, kernel: Path, loop_line: int | None) -> LoopGraph:
+    """The loop that the problem was priced from, in as many sub-tiles."""
+    import twill
+    from twill.graph.build import loop_graph
+    from twill.graph.subtile import split
+
+    graph = loop_graph(twill.load_program(kernel), loop_line=loop_line)
+    subtiles = {op.name.rpartition("/")[2] for op in problem.ops if "/" in op.name}
+    if subtiles:
+        graph = split(graph, len(subtiles))
+    if [node.name for node in graph.nodes] != [op.name for op in problem.ops]:
+        raise BadInput(
+            "the schedule is not one of this kernel's loop: their ops differ.",
+            place=Place(file=str(kernel)),
+            remedy="Give the kernel that was scheduled, and the line of its loop with --loop.",
+        )
+    return graph
 
 
 def written(file: Path) -> PipelinedProgram:

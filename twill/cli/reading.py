@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twill.cli.options import Finite
+
 if TYPE_CHECKING:
     from twill.normalize import Normalized
     from twill.problem import Problem
@@ -80,7 +82,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--normalize-tolerance",
             metavar="PERCENT",
-            type=click.FloatRange(0, 100),
+            type=Finite(0, 100),
             default=10,
             show_default=True,
             help="zlp-lex: merge costs this close.",

@@ -136,8 +136,8 @@ class _Maker:
 
     def reduce(self, op: Operation) -> None:
         tile, result, axis = self.type(op.operands[0]), self.type(op.results[0]), op.get("axis")
-        if not isinstance(tile, Tensor) or not isinstance(axis, int):
-            raise BadInput("tt.reduce needs a tile and an axis.", place=self.body.place(op))
+        if not isinstance(tile, Tensor) or not isinstance(axis, int) or not 0 <= axis < len(tile.shape):
+            raise BadInput("tt.reduce needs a tile and one of its axes.", place=self.body.place(op))
         self.emit(
             _combiner(op),
             [op],

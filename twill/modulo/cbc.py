@@ -38,6 +38,13 @@ class Cbc:
 
     def solve(self, question: Question, *, time_limit: float | None, strict: bool) -> Reply:
         """See `question.Solver`.  `strict` also declares the starts integer."""
+        try:
+            return self._solve(question, time_limit, strict)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise SolverError(f"the files that CBC reads and writes cannot be made: {reason}.", remedy="Set TMPDIR.") from error
+
+    def _solve(self, question: Question, time_limit: float | None, strict: bool) -> Reply:
         import pulp
 
         with warnings.catch_warnings():

@@ -15,6 +15,8 @@ def parse(text: str, file: str) -> dict[str, Any]:
     """Document in which every decimal is a Fraction; BadInput with the line when it is malformed."""
     try:
         return tomllib.loads(text, parse_float=Fraction)
+    except RecursionError:
+        raise BadInput("lists are nested too deep.", place=Place(file)) from None
     except ValueError as error:  # TOMLDecodeError is one; so is Fraction("inf")
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = Place(file, int(where[1]), int(where[2])) if where else Place(file)

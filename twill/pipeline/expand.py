@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from twill.errors import Unsupported
 from twill.graph.loopgraph import LoopGraph
 from twill.pipeline.bodies import Bodies, add_guards, add_ops, add_ring, add_tokens, stages
+from twill.pipeline.kernel import Kernel
 from twill.pipeline.layout import laid_out
 from twill.pipeline.orders import shared, tokens
+from twill.pipeline.outside import Outside, outside, with_initial
 from twill.pipeline.places import places
-from twill.pipeline.program import Group, OpSite, PipelinedProgram, Token
+from twill.pipeline.program import Buffer, Group, OpSite, PipelinedProgram, Token
 from twill.pipeline.registers import HOPPER, WARPGROUP, File, grants, registers, warpgroups
 from twill.pipeline.rings import Ring, rings
 from twill.pipeline.timeline import Timeline, timeline
@@ -33,20 +38,39 @@ def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None,
     turns = tokens(at, found, {g: bodies.body(g) for g in tl.groups})
     add_tokens(bodies, turns)
     add_guards(bodies, found, [buffer for buffer, _ in made])
-    buffers, channels = laid_out([buffer for buffer, _ in made], [channel for _, several in made for channel in several])
-    groups = _groups(tl, bodies, file)
+    buffers, channels = [buffer for buffer, _ in made], [channel for _, several in made for channel in several]
+    around = Outside(dict(tl.width))
+    if graph is not None:
+        around = outside(tl, Kernel(graph), found, {buffer.name: buffer for buffer in buffers}, channels)
+        buffers, channels = with_initial(buffers, channels, around.initial)
+    _check_room(tl, around, buffers, graph)
+    placed = laid_out([*buffers, *around.buffers], [*channels, *around.channels])
+    groups = _groups(tl, bodies, around, file)
     return PipelinedProgram(
         name=problem.name,
         ii=schedule.ii,
         length=schedule.length,
         ops=_sites(problem, graph),
         groups=groups,
-        buffers=buffers,
-        channels=channels,
+        buffers=placed[0],
+        channels=placed[1],
         tokens=turns,
         loop=None if graph is None else graph.loop,
         decisions=tuple(_decisions(tl, found, groups, turns)),
     )
+
+
+def _check_room(tl: Timeline, around: Outside, buffers: list[Buffer], graph: LoopGraph | None) -> None:
+    """Raises Unsupported when the code around the loop needs warps or memory that there are not."""
+    warps = sum(width for group, width in around.widths.items() if group > 0)
+    if warps > tl.problem.limits.warps and set(around.widths) - set(tl.groups):
+        raise Unsupported(f"the code around the loop needs a warp group of its own: {warps} warps, there are {tl.problem.limits.warps}.")
+    resident = dict(graph.resident) if graph is not None else {}
+    for memory, left in tl.problem.limits.memories if around.buffers else ():
+        needed = sum(buffer.slot * buffer.slots for buffer in (*buffers, *around.buffers) if buffer.memory == memory)
+        if needed > left + resident.get(memory, 0):
+            room = left + resident.get(memory, 0)
+            raise Unsupported(f"{memory}: the rings of the schedule and the code around the loop need {needed:,}, there are {room:,}.")
 
 
 def _sites(problem: Problem, graph: LoopGraph | None) -> tuple[OpSite, ...]:
@@ -57,40 +81,46 @@ def _sites(problem: Problem, graph: LoopGraph | None) -> tuple[OpSite, ...]:
     )
 
 
-def _groups(tl: Timeline, bodies: Bodies, file: File) -> tuple[Group, ...]:
-    bodies_of = {g: bodies.body(g) for g in tl.groups}
-    found = {g: registers(tl, g, body) for g, body in bodies_of.items()}
-    granted = grants(tl, {g: peak for g, (_, _, peak) in found.items()}, file)
-    first = _first_warps(tl)
+def _groups(tl: Timeline, bodies: Bodies, around: Outside, file: File) -> tuple[Group, ...]:
+    indices = sorted(around.widths)
+    bodies_of = {g: bodies.body(g) for g in indices}
+    found = {g: registers(tl, g, bodies_of[g], around.left.get(g, {})) for g in tl.groups}
+    peaks = {g: found[g][2] if g in found else file.words // len(indices) // around.widths[g] for g in indices}
+    granted = grants(around.widths, peaks, file)
+    first = _first_warps(around.widths)
     return tuple(
         Group(
             index=g,
             role=_role(tl, g),
-            warps=tl.width[g],
+            warps=around.widths[g],
             first_warp=first[g],
             grant=granted[g],
             stages=stages(bodies_of[g]),
-            unroll=unroll,
-            registers=held,
+            unroll=found[g][1] if g in found else 1,
+            registers=found[g][0] if g in found else (),
             body=bodies_of[g],
+            before=around.code(g, behind=False),
+            after=around.code(g, behind=True),
         )
-        for g, (held, unroll, _) in found.items()
+        for g in indices
     )
 
 
-def _first_warps(tl: Timeline) -> dict[int, int]:
+def _first_warps(widths: Mapping[int, int]) -> dict[int, int]:
     """Warpgroups follow each other; groups that share one follow each other in it."""
     first, at = {}, 0
-    for pack in warpgroups(tl):
+    for pack in warpgroups(widths):
         for group in pack:
             first[group] = at
-            at += tl.width[group]
+            at += widths[group]
         at = -(-at // WARPGROUP) * WARPGROUP
     return first
 
 
 def _role(tl: Timeline, group: int) -> str:
     kinds = {op.kind for op in tl.problem.ops if tl.group[op.name] == group}
+    if not kinds:
+        return "around"
     if all(op.variable_latency for op in tl.problem.ops if tl.group[op.name] == group):
         return "load"
     return "mma" if kinds == {"mma"} else "compute"
@@ -105,6 +135,9 @@ def _decisions(tl: Timeline, found: tuple[Ring, ...], groups: tuple[Group, ...],
         if group.unroll > 1:
             names = ", ".join(f"{r.value} ({r.copies})" for r in group.registers if r.copies > 1)
             said.append(f"group {group.index} is unrolled {group.unroll} times, for copies of registers: {names}")
+    for group in groups:
+        if not group.body:
+            said.append(f"group {group.index}, {group.warps} warps, only executes code around the loop: no other is wide enough")
     for unit in shared(tl):
         mine = [token for token in turns if token.unit == unit]
         how = f"{len(mine)} tokens" if len(mine) > 1 else "1 token" if mine else "what they hand over"

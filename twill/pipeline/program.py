@@ -104,7 +104,7 @@ class Buffer:
     slots   depth of the ring
     offset  where slot 0 lies in its memory; slots follow each other
     empty   None when the program order of one group keeps instances from being overwritten
-    initial instances that are filled before the first iteration of an execution of the loop
+    initial instances that every execution of the loop begins with: filled before it, the last ones read behind it
     entry   True when an instance is that of one execution of the loop, not of one iteration
     """
 
@@ -125,13 +125,14 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Channel:
-    """Instances of values become known to groups that need them.
+    """Instances of values become known to groups that need them.  The n-th one is announced on full barrier n mod slots.
 
     values     what is handed over: results of ops of `producer`
     buffer     ring that holds them
     producer   group that fills it
     consumers  groups that wait for it, ascending; the producer itself when completion is only known by barrier
     full       one barrier a slot of the ring
+    initial    instances that an execution of the loop begins with; groups wait for these in the loop, and for the last ones behind it
     """
 
     name: str
@@ -140,6 +141,7 @@ class Channel:
     producer: int
     consumers: tuple[int, ...]
     full: Barrier
+    initial: int = 0
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,11 @@ class Read:
 
 @dataclass(frozen=True)
 class Step:
-    """An instruction.  In turn t it works on instance t - stage, if that is one of the loop's.  cycle: its time in iteration 0."""
+    """An instruction.  In turn t it works on instance t - stage, if that is one of the loop's.  cycle: its time in iteration 0.
+
+    Outside of the loop both are 0.  There an instruction works on the instance of this execution of the loop; in a ring with initial
+    instances on the first one before the loop, on the last one behind it.
+    """
 
     stage: int
     cycle: int
@@ -278,7 +284,23 @@ class Take(Step):
     token: str
 
 
-Instruction = Issue | Acquire | Arrive | Wait | Release | Await | Fence | Send | Receive | Pass | Take
+@dataclass(frozen=True)
+class Run(Step):
+    """Execute op number `operation` of the TileProgram, outside of the loop.
+
+    name   of the op
+    value  what it leaves in `into`, "" when it writes no ring
+    """
+
+    operation: int
+    name: str
+    queue: Queue = Queue.NONE
+    reads: tuple[Read, ...] = ()
+    into: str = ""
+    value: str = ""
+
+
+Instruction = Run | Issue | Acquire | Arrive | Wait | Release | Await | Fence | Send | Receive | Pass | Take
 
 
 @dataclass(frozen=True)
@@ -304,6 +326,9 @@ class Group:
     grant       registers a thread (setmaxnreg)
     stages      turns beyond the number of iterations, plus 1
     unroll      turns of the loop that make up one turn of the code, so that copies of registers have fixed names
+    body        a turn of the loop; empty for a group that only works before and behind the loop
+    before      what it does before each execution of the loop, in the block that the loop is in
+    after       what it does behind it
     """
 
     index: int
@@ -315,6 +340,8 @@ class Group:
     unroll: int
     registers: tuple[Register, ...]
     body: tuple[Instruction, ...]
+    before: tuple[Instruction, ...] = ()
+    after: tuple[Instruction, ...] = ()
 
     def register(self, value: str) -> Register:
         """The registers of `value`; KeyError when the group does not hold it."""

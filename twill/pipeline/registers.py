@@ -58,9 +58,12 @@ class Life:
         return -(-(position - self.begin) // self.turn) + (self.end - position) // self.turn
 
 
-def registers(tl: Timeline, group: int, body: tuple[Instruction, ...]) -> tuple[tuple[Register, ...], int, int]:
-    """Registers of a group, its unroll factor, and the most 32-bit words that one of its warps needs at once."""
-    lives = list(_lives(tl, group, body))
+def registers(tl: Timeline, group: int, body: tuple[Instruction, ...], left: Mapping[str, int]) -> tuple[tuple[Register, ...], int, int]:
+    """Registers of a group, its unroll factor, and the most 32-bit words that one of its warps needs at once.
+
+    left  values that are used behind the loop, and from how many iterations before the last one
+    """
+    lives = list(_lives(tl, group, body, left))
     unroll = max((life.instances for life in lives), default=1)
     copies = {life.value: next(n for n in range(life.instances, unroll + 1) if unroll % n == 0) for life in lives}
     found = tuple(Register(life.value, life.words, copies[life.value]) for life in lives)
@@ -69,7 +72,7 @@ def registers(tl: Timeline, group: int, body: tuple[Instruction, ...]) -> tuple[
     return found, unroll, peak
 
 
-def _lives(tl: Timeline, group: int, body: tuple[Instruction, ...]) -> Iterable[Life]:
+def _lives(tl: Timeline, group: int, body: tuple[Instruction, ...], left: Mapping[str, int]) -> Iterable[Life]:
     turn = len(body)
     made = {}
     for n, i in enumerate(body):
@@ -81,6 +84,9 @@ def _lives(tl: Timeline, group: int, body: tuple[Instruction, ...]) -> Iterable[
     for value, position in _uses(body):
         if value in last:
             last[value] = max(last[value], position)
+    for value, distance in left.items():
+        if value in last:
+            last[value] = max(last[value], made[value] + distance * turn + 1)
     order = [op.name for op in tl.problem.ops if op.name in made]
     for value in order:
         yield Life(value, tl.ops[value].registers, made[value], last[value], turn)
@@ -105,18 +111,21 @@ def _uses(body: tuple[Instruction, ...]) -> Iterable[tuple[str, int]]:
                     yield read.value, over + read.distance * turn
 
 
-def grants(tl: Timeline, peaks: Mapping[int, int], file: File = HOPPER) -> dict[int, int]:
+def grants(widths: Mapping[int, int], peaks: Mapping[int, int], file: File = HOPPER) -> dict[int, int]:
     """Registers a thread of every group: what its values and its own state need, in steps that the hardware grants.
+
+    widths  warps of each group
+    peaks   most 32-bit words that one warp of each group needs at once
 
     Groups of less than a warpgroup share one, and its grant.  What is left of the file goes to the groups that compute, in equal
     steps, since temporaries are not in the model.  A group that needs more than the largest grant gets that.
     """
-    packs = warpgroups(tl)
+    packs = warpgroups(widths)
     need = {}
     for pack in packs:
         most = max(-(-peaks[g] // THREADS) for g in pack)
         need[pack] = min(file.most, max(file.least, _up(most + file.reserved, file.granularity)))
-    size = {pack: THREADS * _up(sum(tl.width[g] for g in pack), WARPGROUP) for pack in packs}
+    size = {pack: THREADS * _up(sum(widths[g] for g in pack), WARPGROUP) for pack in packs}
     threads = sum(size.values())
     pool = threads * (file.words // threads // file.granularity * file.granularity) if threads else 0
     growing = [pack for pack in packs if any(peaks[g] for g in pack)]
@@ -128,14 +137,14 @@ def grants(tl: Timeline, peaks: Mapping[int, int], file: File = HOPPER) -> dict[
     return {g: need[pack] for pack in packs for g in pack}
 
 
-def warpgroups(tl: Timeline) -> tuple[tuple[int, ...], ...]:
+def warpgroups(widths: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
     """Groups by warpgroup: those of less than four warps are packed together, in order; the others stand alone."""
     packs: list[list[int]] = []
     open_pack: list[int] = []
-    for group in tl.groups:
-        if tl.width[group] >= WARPGROUP:
+    for group, width in sorted(widths.items()):
+        if width >= WARPGROUP:
             packs.append([group])
-        elif open_pack and sum(tl.width[g] for g in open_pack) + tl.width[group] <= WARPGROUP:
+        elif open_pack and sum(widths[g] for g in open_pack) + width <= WARPGROUP:
             open_pack.append(group)
         else:
             open_pack = [group]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from twill.pipeline.program import PipelinedProgram
 from twill.problem import Problem
-from twill.simulate.execution import Hang, Run
+from twill.simulate.execution import Execution, Hang
 from twill.simulate.signals import Broken
 
 
@@ -71,7 +71,7 @@ def prove(program: PipelinedProgram, problem: Problem | None = None, *, trips: I
     runs = tuple(tuple(counts) for counts in (cases(program) if trips is None else trips))
     events = 0
     for n, counts in enumerate(runs):
-        run = Run(program, counts, problem)
+        run = Execution(program, counts, problem)
         try:
             run.finish()
         except (Broken, Hang) as broken:

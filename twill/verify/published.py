@@ -2,15 +2,15 @@
 
 For schedules of the literal reading, which the steady-state rules may rightly reject.  Copy i of op v starts at M_v + i * II, i in
 [0, C); the program ends at T = (C - 1) * II + L; what mentions a copy outside [0, C) is not checked.  Liveness is the backward
-recurrence E0 to E4, cycle by cycle.  An op is in one warp group, as in `check`, and a group's width limits the warps (A12, A13).
+recurrence E0 to E4, from one start of an op to the one before; between them nothing changes.  An op is in one warp group, as in
+`check`, and a group's width limits the warps (A12, A13).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
 
 from twill.problem import Dependence, Op, Problem
 from twill.schedule import Certificate, Schedule
@@ -67,19 +67,30 @@ class _Program:
         """The dependences with a consumer copy inside the program."""
         return (dep for dep in self.problem.dependences if dep.distance < self.copies)
 
-    def live(self, op: str) -> Counter[int]:
-        """Live copies of the value of `op` at every cycle of [0, T] at which there are any."""
-        found: Counter[int] = Counter()
+    def lives(self, op: str, amount: int) -> Iterator[_Arc]:
+        """When the copies of the value of `op` are live, within [0, T]."""
         outgoing = [dep for dep in self.problem.dependences if dep.src == op]
         for copy in range(self.copies):
-            users = {self.start(dep.dst, copy + dep.distance) for dep in outgoing if copy + dep.distance < self.copies}
+            born = self.start(op, copy)
+            uses = {self.start(dep.dst, copy + dep.distance) for dep in outgoing if copy + dep.distance < self.copies}
             live = copy == self.copies - 1 and any(dep.distance > 0 for dep in outgoing)  # E0
-            for t in range(self.end, 0, -1):
-                found[t] += live
-                # E1, E2 when it is live, E3, E4 when it is not.
-                live = t != self.start(op, copy) if live else t in users
-            found[0] += live
-        return found
+            last = self.end
+            for t in sorted({born, *uses} - {0}, reverse=True):
+                if live:
+                    yield _Arc(t, last + 1, amount)
+                # At t - 1: E1 and E2 when it is live at t, E3 and E4 when it is not.
+                live, last = t != born if live else t in uses, t - 1
+            if live:
+                yield _Arc(0, last + 1, amount)
+
+
+@dataclass(frozen=True)
+class _Arc:
+    """`amount` of something, held in the cycles [begin, end)."""
+
+    begin: int
+    end: int
+    amount: int
 
 
 def _completion(program: _Program) -> Iterator[Violation]:
@@ -105,22 +116,21 @@ def _dependences(program: _Program) -> Iterator[Violation]:
 def _capacity(program: _Program) -> Iterator[Violation]:
     """R: every unit in every cycle of the program."""
     for unit, capacity in program.problem.limits.units:
-        load: Counter[int] = Counter()
-        for op in program.problem.ops:
-            for row, start in product((r for r in op.reservations if r.unit == unit), program.starts(op.name)):
-                for t in range(start + row.offset, start + row.offset + row.duration):
-                    load[t] += row.amount
-        yield from _worst("capacity", f"Unit {unit}", unit, load, capacity)
+        arcs = [
+            _Arc(start + row.offset, start + row.offset + row.duration, row.amount)
+            for op in program.problem.ops
+            for row in op.reservations
+            if row.unit == unit
+            for start in program.starts(op.name)
+        ]
+        yield from _worst("capacity", f"Unit {unit}", unit, arcs, capacity)
 
 
 def _memory(program: _Program) -> Iterator[Violation]:
     """Q: every memory in every cycle."""
     for memory, capacity in program.problem.limits.memories:
-        load: Counter[int] = Counter()
-        for op in program.problem.ops:
-            if op.footprint(memory) > 0:
-                _add(load, op.footprint(memory), program.live(op.name))
-        yield from _worst("memory", f"Memory {memory}", memory, load, capacity)
+        arcs = [arc for op in program.problem.ops if op.footprint(memory) for arc in program.lives(op.name, op.footprint(memory))]
+        yield from _worst("memory", f"Memory {memory}", memory, arcs, capacity)
 
 
 def _registers(program: _Program) -> Iterator[Violation]:
@@ -129,11 +139,9 @@ def _registers(program: _Program) -> Iterator[Violation]:
     if limit is None:
         return
     for group in program.steady.groups():
-        load: Counter[int] = Counter()
-        for op in program.steady.members(group):
-            if op.registers > 0:
-                _add(load, -(-op.registers // op.warps), program.live(op.name))
-        yield from _worst("registers", f"A warp of group {group}", f"group {group}", load, limit)
+        members = [op for op in program.steady.members(group) if op.registers > 0]
+        arcs = [arc for op in members for arc in program.lives(op.name, -(-op.registers // op.warps))]
+        yield from _worst("registers", f"A warp of group {group}", f"group {group}", arcs, limit)
 
 
 def _concurrency(program: _Program) -> Iterator[Violation]:
@@ -149,17 +157,22 @@ def _concurrency(program: _Program) -> Iterator[Violation]:
 
 
 def _overlaps(program: _Program, waiting: Op, other: Op) -> bool:
-    return any(0 <= t - begin < other.cycles for t, begin in product(program.starts(waiting.name), program.starts(other.name)))
+    """Whether some copy of `waiting` starts within the span of some copy of `other`; only how many copies they are apart matters."""
+    since = program.steady.start[waiting.name] - program.steady.start[other.name]
+    return any(0 <= since + apart * program.steady.ii < other.cycles for apart in range(1 - program.copies, program.copies))
 
 
-def _add(load: Counter[int], amount: int, live: Counter[int]) -> None:
-    for t, count in live.items():
-        load[t] += amount * count
-
-
-def _worst(family: str, what: str, subject: str, load: Counter[int], capacity: int) -> Iterator[Violation]:
-    """The cycle of largest load, when that is too large."""
-    t, demand = max(load.items(), key=lambda entry: (entry[1], -entry[0]), default=(0, 0))
-    if demand > capacity:
-        message = f"{what}, cycle {t} of the straight-line program: demand {demand}, capacity {capacity}."
-        yield Violation(family, message, subject, cycle=t, demand=demand, capacity=capacity)
+def _worst(family: str, what: str, subject: str, arcs: Iterable[_Arc], capacity: int) -> Iterator[Violation]:
+    """The first cycle of largest demand, when that is too large."""
+    changes: Counter[int] = Counter()
+    for arc in arcs:
+        changes[arc.begin] += arc.amount
+        changes[arc.end] -= arc.amount
+    demand = worst = at = 0
+    for t in sorted(changes):
+        demand += changes[t]
+        if demand > worst:
+            worst, at = demand, t
+    if worst > capacity:
+        message = f"{what}, cycle {at} of the straight-line program: demand {worst}, capacity {capacity}."
+        yield Violation(family, message, subject, cycle=at, demand=worst, capacity=capacity)
