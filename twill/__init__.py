@@ -17,9 +17,12 @@ from twill.problem import Problem
 from twill.schedule import Result, Schedule
 
 if TYPE_CHECKING:
+    from twill.backends.cuda.kernel import CudaKernel
+    from twill.cuda import LoadedKernel
     from twill.graph.loopgraph import LoopGraph
     from twill.machine import Machine
     from twill.normalize import Normalized
+    from twill.pareto import Front
     from twill.program.program import TileProgram
     from twill.search import Options
     from twill.subtiling import Choice
@@ -29,10 +32,12 @@ __all__ = [
     "TwillError",
     "best_subtiles",
     "check",
+    "load",
     "load_machine",
     "load_problem",
     "load_program",
     "on_raw_costs",
+    "pareto_front",
     "schedule",
     "schedule_published",
     "version",
@@ -198,11 +203,38 @@ def _checked(result: Result, violations: Sequence[Violation]) -> Result:
     return replace(result, certificate=replace(result.certificate, checked=True))
 
 
+def pareto_front(problem: Problem, options: Options | None = None, first: Result | None = None) -> Front:
+    """What a smaller II costs in registers, warp groups and shared memory; see `twill.pareto.front`.
+
+    first  the answer of `schedule` for the problem, when it is known already
+    """
+    from twill import pareto, search
+
+    def costs(each: Problem, found: Schedule) -> tuple[int, int]:
+        audit = check(each, found)
+        return max((-(-use.peak // 32) for use in audit.groups), default=0), audit.warps
+
+    return pareto.front(problem, schedule, costs, options or search.Options(), first=first)
+
+
 def check(problem: Problem, schedule: Schedule) -> Audit:
     """What the independent checker finds: violations, and peaks of every register file, memory and unit."""
     from twill import verify
 
     return verify.check(problem, schedule)
+
+
+def load(kernel: CudaKernel | str | Path, *, compiler: str = "auto") -> LoadedKernel:
+    """A generated kernel as a Python callable on the current GPU; see `twill.cuda.load`.
+
+    kernel    what `twill.backends.cuda` generated, or a .cu file with it, or the .cubin file that `twill build` makes of one
+    compiler  for a kernel that is compiled now: "nvcc", "nvrtc", or "auto" for the first of them that is there
+
+    Raises BadInput for other files, Unsupported without a GPU of the kernel's architecture, a compiler or cuda.core.
+    """
+    from twill import cuda
+
+    return cuda.load(kernel, compiler=compiler)
 
 
 def version() -> str:

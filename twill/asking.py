@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from twill.engines.answers import Engine
-from twill.joint.assemble import Question, assemble, decode, encode
-from twill.joint.exact import excesses
-from twill.joint.formula import evaluate
+from twill.engines.answers import SESSIONS, Answer, Engine
+from twill.errors import SolverError
+from twill.joint.assemble import Question, System, decode, make_system
+from twill.joint.breaches import breaches
+from twill.joint.exact import Excess, beyond, excesses
+from twill.joint.formula import Formula
 from twill.joint.space import Options as Families
 from twill.normalize.pool import Clock
 from twill.problem import Problem
@@ -19,6 +21,8 @@ from twill.schedule import Schedule
 # the question without a limit can prove that there is none.
 SHORT_FIRST = ("cpsat",)
 SHORT = 3
+# Numbered groups that are tried first: few make a small formula, and schedules with few groups are what is wanted.
+FEW_GROUPS = 4
 
 
 class StoppedError(Exception):
@@ -30,30 +34,55 @@ class LateError(Exception):
 
 
 class Asker:
-    """Asks one engine about one problem until the time limit (seconds from now, None for none) is over."""
+    """Asks one engine about one problem until the time limit is over: seconds from now, None for none.
 
-    def __init__(self, problem: Problem, engine: Engine, time_limit: float | None = None) -> None:
-        self.problem, self.engine, self.time_limit = problem, engine, time_limit
-        self.begun = time.monotonic()
+    measured  the time limit, and all patience, is in the engine's own measure of effort, so that the same is asked on every machine
+    late      questions that got no verdict in their time
+    families  whose switches `redundant` and `symmetry` all formulas follow
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        engine: Engine,
+        time_limit: float | None = None,
+        *,
+        measured: bool = False,
+        families: Families = Families(),
+    ) -> None:
+        self.problem, self.engine, self.time_limit, self.measured = problem, engine, time_limit, measured
+        self.families = families
+        self.late = 0
+        self._effort = 0.0
+        self.begun = self._now()
         self.versions: list[str] = []
         self.counted = Question(problem, 1).counted
+        self._systems: list[System] = []  # the last one first
+        self.grants = False
+        self._loose: set[int] = set()  # intervals at which groups without numbers were no proof where there was one
+        self._enough: dict[int, int] = {}  # numbered groups with which a schedule was found, by interval
 
     @property
     def version(self) -> str:
         """Engine name and version."""
         return self.engine.version
 
+    def _now(self) -> float:
+        return self._effort if self.measured else time.monotonic()
+
     def spent(self) -> float:
         """Share of the time limit that is gone; 0 without a limit."""
-        return 0.0 if self.time_limit is None else (time.monotonic() - self.begun) / self.time_limit
+        return 0.0 if self.time_limit is None else (self._now() - self.begun) / self.time_limit
 
     def left(self) -> float | None:
         """Seconds left, None without a limit; StoppedError when there are none."""
         if self.time_limit is None:
             return None
-        left = self.begun + self.time_limit - time.monotonic()
+        left = self.begun + self.time_limit - self._now()
         if left <= 0:
-            raise StoppedError(f"the time limit of {self.time_limit:g} s is over")
+            raise StoppedError(
+                f"the {'effort' if self.measured else 'time'} limit of {self.time_limit:g}{'' if self.measured else ' s'} is over"
+            )
         return left
 
     def ask(self, question: Question, patience: float | None = None) -> Schedule | None:
@@ -62,11 +91,12 @@ class Asker:
         Raises LateError when there is no verdict within `patience` seconds, StoppedError when the whole time is over.  How many
         live instances have to be counted (see `joint.exact`) is kept for the next questions.
         """
-        last = None if patience is None else time.monotonic() + patience
-        question = replace(question, counted=self.counted)
+        last = None if patience is None else self._now() + patience
+        options = replace(question.options, symmetry=question.options.symmetry and self.families.symmetry)
+        question = replace(question, counted=self.counted, grants=self.grants, options=options)
         if question.length is None and self.engine.name in SHORT_FIRST and question.options == Families():
             found = self._once(replace(question, length=SHORT * question.ii, bounded=True), last)
-            if found is not None:
+            if found is not None and not self._missed(question, found):
                 return found
         while True:
             found = self._once(question, last)
@@ -74,21 +104,69 @@ class Asker:
                 question = replace(question, counted=2 * question.counted, bounded=False)
                 self.counted = question.counted
                 continue
-            missed = [] if found is None or question.options != Families() else excesses(self.problem, found)
+            missed = [] if found is None else self._missed(question, found)
             if not missed:
                 return found
+            if not question.grants and all(excess.family == "grants" for excess in missed):
+                self.grants = True
+                question = replace(question, grants=True)
+                continue
+            if question.bounded:
+                raise SolverError(f"the formula allows what exceeds {missed[0].family} at II = {question.ii}.", remedy="Please report it.")
             # Too much is alive that the formula does not count.  Usually a schedule exists in which no value has that many instances.
             question = replace(question, bounded=True)
 
+    def _missed(self, question: Question, found: Schedule) -> list[Excess]:
+        """What an answer exceeds although it satisfies the formula."""
+        return [] if question.relaxed else [*excesses(self.problem, found), *beyond(question.at_most, self.problem, found)]
+
     def _once(self, question: Question, last: float | None) -> Schedule | None:
-        formula, space = assemble(question)
+        """Ask with few groups, which may be enough for a schedule; without numbers of groups, which may be enough for a proof; and only
+        where neither is, with all groups."""
+        system = self._system_for(question)
+        complete = system.complete(question)
+        loose = False
+        for groups in self._group_counts(question.ii, complete):
+            answer = self._decide(system.formula(question, groups), last)
+            if answer.model is not None and groups is not None:
+                self._enough[question.ii] = groups
+                return decode(system.space, answer.model)
+            if answer.model is None and groups in (None, complete):
+                if loose:
+                    self._loose.add(question.ii)
+                return None
+            loose |= answer.model is not None
+        raise AssertionError("the last formula is complete")
+
+    def _group_counts(self, ii: int, complete: int) -> list[int | None]:
+        """Numbers of groups to ask with in turn, the last one being complete; None stands for groups without numbers."""
+        if complete <= FEW_GROUPS:
+            return [complete]
+        few = min(self._enough.get(ii, FEW_GROUPS), complete)
+        relaxed: list[int | None] = [] if ii in self._loose else [None]
+        if ii not in self._enough:
+            return [*relaxed, few, complete]
+        return [*([few] if few < complete else []), *relaxed, complete]
+
+    def _system_for(self, question: Question) -> System:
+        """The system of the question; those of the last two intervals are kept, with what the engine made of them."""
+        copies = None if question.length is None or not question.options.literal else -(-question.length // question.ii)
+        key = (question.ii, copies, question.counted)
+        kept = [system for system in self._systems if (system.build.ii, system.copies, system.counted) == key]
+        switched = replace(question.options, redundant=self.families.redundant, symmetry=self.families.symmetry)
+        system = kept[0] if kept else make_system(replace(question, options=switched))
+        self._systems = [system, *(other for other in self._systems if other is not system)][:SESSIONS]
+        return system
+
+    def _decide(self, formula: Formula, last: float | None) -> Answer:
+        """The engine's verdict."""
         answer = self.engine.decide(formula, self._limit(last))
+        self._effort += answer.effort
         if self.engine.version not in self.versions:
             self.versions.append(self.engine.version)
-        if answer.status == "unsat":
-            return None
-        if answer.status == "sat" and answer.model is not None:
-            return decode(space, answer.model)
+        if answer.status == "unsat" or (answer.status == "sat" and answer.model is not None):
+            return answer
+        self.late += 1
         if last is not None:
             self.left()
             raise LateError(answer.detail)
@@ -106,17 +184,12 @@ class Asker:
         return made.schedule
 
     def accepts(self, candidate: Schedule) -> bool:
-        """Whether `candidate` is a schedule of the problem, by exact evaluation of the formula; no engine is asked.
-
-        Registers and memories are counted on the schedule itself, without the formula's large sums.
-        """
-        question = Question(self.problem, candidate.ii, options=Families(memory=False, registers=False))
-        formula, space = assemble(question)
-        return evaluate(formula, encode(formula, space, candidate)) is None and not excesses(self.problem, candidate)
+        """Whether `candidate` is a schedule of the problem, by exact evaluation; no engine is asked."""
+        return next(breaches(self.problem, candidate), None) is None and not excesses(self.problem, candidate)
 
     def _limit(self, last: float | None) -> float | None:
         left = self.left()
         if last is None:
             return left
-        patience = max(0.01, last - time.monotonic())
+        patience = max(0.01, last - self._now())
         return patience if left is None else min(left, patience)

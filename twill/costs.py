@@ -15,7 +15,7 @@ from twill.errors import BadInput, Place, Unsupported
 from twill.graph.loopgraph import Edge, LoopGraph, Node
 from twill.graph.roles import BUFFER_VIEWS
 from twill.machine import Machine
-from twill.problem import Dependence, Limits, Op, Origin, Problem, Provenance, Reservation, Rules
+from twill.problem import Dependence, Limits, Op, Origin, Problem, Provenance, RegisterFile, Reservation, Rules
 from twill.program.program import Operation
 from twill.program.types import MemDesc
 from twill.resources import register_pool
@@ -79,9 +79,9 @@ def price(graph: LoopGraph, machine: Machine, *, coupling: str = "auto", model: 
         name=graph.program.name,
         ops=tuple(_op(pricing, node) for node in graph.nodes),
         dependences=tuple(_dependence(pricing, edge) for edge in graph.edges),
-        limits=_limits(pricing),
+        limits=_limits(pricing, model),
         rules=MODELS[model],
-        provenance=_provenance(pricing, (*graph.decisions, *_decisions(pricing, coupling, tensor_work), *_model_decision(model))),
+        provenance=_provenance(pricing, (*graph.decisions, *_decisions(pricing, coupling, tensor_work, model))),
     )
 
 
@@ -168,16 +168,33 @@ def _accumulates(pricing: Pricing, src: Node, dst: Node) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------------------- limits
-def _limits(pricing: Pricing) -> Limits:
+def _limits(pricing: Pricing, model: str) -> Limits:
     """What is left for the loop's own values: less what is reserved, and less what values from before the loop hold."""
     machine, held = pricing.machine, dict(pricing.graph.resident)
     held_registers = held.get("registers", 0)
+    granted = model == "hardware"
+    file = _register_file(machine, -(-held_registers // pricing.graph.program.num_warps))
     return Limits(
         units=tuple((unit, number.value) for unit, number in machine.units),
         memories=tuple((memory, _left(pricing, memory, number.value)) for memory, number in machine.memories),
         warps=machine.limit("warps") - machine.limit("warps_reserved"),
         registers_per_warp=max(0, _registers_per_warp(machine) - -(-held_registers // pricing.graph.program.num_warps)),
-        registers_per_sm=max(0, _registers_per_sm(machine) - held_registers),
+        registers_per_sm=_most_registers(file) if granted else max(0, _registers_per_sm(machine) - held_registers),
+        register_file=file if granted else None,
+    )
+
+
+def _register_file(machine: Machine, held: int) -> RegisterFile:
+    """The register file that grants are made from; `held` words of a warp are taken before the loop."""
+    return RegisterFile(
+        words=machine.limit("registers_per_sm"),
+        granularity=machine.limit("register_granularity"),
+        least=machine.limit("register_minimum"),
+        most=machine.limit("register_maximum"),
+        reserved=machine.limit("registers_reserved"),
+        held=held,
+        threads=machine.limit("threads_per_warp"),
+        warpgroup=machine.limit("warps_per_warpgroup"),
     )
 
 
@@ -200,11 +217,15 @@ def _registers_per_warp(machine: Machine) -> int:
 def _registers_per_sm(machine: Machine) -> int:
     """32-bit words of a full block that values can have: the pool less what every thread reserves, group 0 included.
 
-    A bound that linear constraints can state; whether grants in steps of the granularity exist is checked on the finished schedule
-    (`twill.resources.check_grants`).
+    The published rules know no grants: this is a bound of the same kind as theirs.
     """
     threads = machine.limit("threads_per_warp") * machine.limit("warps")
     return register_pool(machine, threads) - machine.limit("registers_reserved") * threads
+
+
+def _most_registers(file: RegisterFile) -> int:
+    """32-bit words that values can have at most in a block, whatever the grants: implied by them, and easier to see for a solver."""
+    return file.pool(1) - file.lanes * file.reserved
 
 
 # --------------------------------------------------------------------------------------------------------------------- provenance
@@ -219,6 +240,7 @@ def _provenance(pricing: Pricing, decisions: tuple[str, ...]) -> Provenance:
         costs=f"{machine.name} {machine.version}, {table}",
         decisions=decisions,
         origins=tuple(_origin(pricing, node) for node in pricing.graph.nodes),
+        subtile=pricing.graph.subtile or None,
     )
 
 
@@ -236,15 +258,16 @@ def _origin(pricing: Pricing, node: Node) -> Origin:
     )
 
 
-def _decisions(pricing: Pricing, coupling: str, tensor_work: bool) -> Iterable[str]:
+def _decisions(pricing: Pricing, coupling: str, tensor_work: bool, model: str) -> Iterable[str]:
     machine, graph = pricing.machine, pricing.graph
     yield _coupling_decision(pricing, coupling, tensor_work)
     for memory, number in machine.memories:
         yield from _memory_decision(pricing, memory, number.value, number.unit.split()[0])
     reserved, warps, kept = (machine.limit(name) for name in ("registers_reserved", "warps", "warps_reserved"))
+    per_sm = "" if model == "hardware" else f" and {_registers_per_sm(machine):,} per SM"
     yield (
         f"{reserved} registers per thread are kept for addresses, loop state and barriers: values have "
-        f"{_registers_per_warp(machine):,} words per warp and {_registers_per_sm(machine):,} per SM"
+        f"{_registers_per_warp(machine):,} words per warp{per_sm}"
     )
     held = dict(graph.resident).get("registers", 0)
     if held:
@@ -259,13 +282,23 @@ def _decisions(pricing: Pricing, coupling: str, tensor_work: bool) -> Iterable[s
         )
     if any(edge.kind in ("memory", "token") for edge in graph.edges):
         yield "order without a value: readers hold what they read until they have read it, writers until their result is visible"
+    yield from _model_decision(pricing, model)
 
 
-def _model_decision(model: str) -> Iterable[str]:
+def _model_decision(pricing: Pricing, model: str) -> Iterable[str]:
     if model == "hardware":
+        file = _register_file(pricing.machine, 0)
+        yield (
+            f"warpgroups are granted registers in steps of {file.granularity} from {file.least} to {file.most} a thread; all grants "
+            "together fit into the pool that the block is launched with"
+        )
         yield (
             "a warp group issues in order, asynchronous ops hold their operands in memory until they complete, and every value in "
-            "memory has its own ring of buffers (--model paper turns these off)"
+            "memory has its own ring of buffers, copies for other warp groups included (--model paper turns these off)"
+        )
+        yield (
+            "rings of streaming loads are two slots deeper than lifetimes need where the memory has room, because loads do not always "
+            "take the same time (--depth N chooses)"
         )
 
 

@@ -14,27 +14,27 @@ def write_text(path: str | Path, text: str) -> Path:
     Links are followed; a device or pipe is written to directly.  Raises BadInput, with the old file untouched, when the folder is
     missing, not writable or full.
     """
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write `content` to `path` at once, as `write_text` does."""
     target = Path(path).resolve()
     try:
         if target.exists() and not target.is_file():
-            _write(target, text)
+            target.write_bytes(content)
         else:
-            _replace(target, text)
+            _replace(target, content)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise BadInput(f"cannot write the file: {reason}.", place=Place(file=str(path))) from error
     return Path(path)
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, content: bytes) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        _write(temporary, text)
+        temporary.write_bytes(content)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.write(text)

@@ -6,22 +6,32 @@ its time leaves its interval open: the search goes on above it, so that there is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import count
 
+from twill import heuristic
 from twill.asking import Asker, LateError, StoppedError
 from twill.joint.assemble import Question
+from twill.joint.teams import Teams, teams
 from twill.modulo import ModuloAnswer, monotone
 from twill.problem import Problem
 from twill.schedule import Refutation, Schedule
-from twill.sequential import one_after_the_other
 
-# Seconds for one question before the search looks for an easier interval; grows by GROWTH in every round.
+# Seconds for one question before the search looks for an easier interval, at most this share of the time limit; grows by GROWTH in
+# every round.
 PATIENCE = 20.0
+PATIENT_SHARE = 1 / 16
 GROWTH = 4
 # The first step up from the bound is this fraction of it: answers are at the bound or well above it, rarely one cycle above.
 FIRST_STEP = 64
 # Share of a time limit after which the gap is left open, so that time remains for length and objectives.
 SHARE = 0.6
+# From this many ops on a first schedule is made before any engine is asked: proofs may take longer than the time limit.
+LARGE = 60
+# Intervals that are asked about with a warp group for every sub-tile.
+GALLOPS = 6
+# So many intervals without a schedule raise the question whether there is one at all.
+DOUBT = 3
 
 
 class IntervalSearch:
@@ -48,46 +58,91 @@ class IntervalSearch:
 
     def run(self) -> int | None:
         """Search; the II at which it is proved that no II works is returned when there is none, else None."""
+        if len(self.problem.ops) >= LARGE:
+            self._first_schedule()
+        if self._try_teams() and self.monotone:
+            self._close()
+            return None
         if self._try_stage_one():
             return None
-        first = self._probe(self.lowest, PATIENCE)
-        if first:
+        first = self._probe(self.lowest, self.patience)
+        if first or (self.best is not None and self.best.ii == self.lowest):
             return None
-        sure = never_ii(self.problem)
         if not self.monotone:
-            self._walk(sure)
+            self._walk(never_ii(self.problem))
             return None
-        simple = one_after_the_other(self.problem)
-        if simple is not None and not self._above_limit(simple.ii) and self.asker.accepts(simple):
-            self.best, sure = simple, simple.ii
-            self.note(f"II = {simple.ii}: one op after the other")
-        elif first is False and sure > self.lowest and self.asker.ask(Question(self.problem, sure)) is None:
-            return sure
-        self._climb(sure)
-        self._close()
-        return None
+        if first is None and self.best is None:
+            self._first_schedule()
+        never = self._climb()
+        if never is None:
+            self._close()
+        return never
 
-    def _climb(self, sure: int) -> None:
-        """Double the step until some II has a schedule; `sure` is large enough for any."""
-        step, ii = max(1, self.lowest // FIRST_STEP), self.lowest
-        while not self._probe(ii, PATIENCE):
+    @property
+    def patience(self) -> float:
+        """Seconds for one question in the first round."""
+        limit = self.asker.time_limit
+        return PATIENCE if limit is None else min(PATIENCE, limit * PATIENT_SHARE)
+
+    def _first_schedule(self) -> None:
+        """A schedule without any engine, at a larger II: the best of what the heuristics offer and the exact check accepts."""
+        self._offer(heuristic.in_sequence(self.problem))
+        succeeded = False
+        for ii in heuristic.intervals(self.lowest):
+            if self.best is not None and ii >= self.best.ii:
+                continue
+            found = self._offer(heuristic.candidates(self.problem, ii))
+            if succeeded and not found:
+                break
+            succeeded = found
+
+    def _offer(self, schedules: Iterable[Schedule]) -> bool:
+        """Whether a schedule is accepted; the best is kept."""
+        found = False
+        for candidate in schedules:
+            if not self._above_limit(candidate.ii) and self.asker.accepts(candidate):
+                found = True
+                made = self.asker.compressed(candidate, self.lowest)
+                if self.best is None or (made.ii, made.length) < (self.best.ii, self.best.length):
+                    self.best = made
+                    self.note(f"II = {made.ii}: schedule of length {made.length}, by heuristics")
+        return found
+
+    def _climb(self) -> int | None:
+        """Gallop up from the bound to a first schedule; the II that excludes all others when it is proved that there is none."""
+        sure = never_ii(self.problem)
+        excluded = any(r.length is None and r.ii == self.lowest - 1 for r in self.refuted)
+        ii, step = self.lowest - excluded, max(1, self.lowest // FIRST_STEP)
+        for tried in count(1):
             if self.best is not None and ii + step >= self.best.ii:
-                return
+                return None
+            if tried == DOUBT and self.best is None and self._excluded(sure):
+                return sure
             if ii >= sure:
                 raise StoppedError(f"no verdict at II = {ii}, where a schedule must exist if there is one at all")
             ii = min(max(ii, self.lowest - 1) + step, sure)
+            if self._probe(ii, self.patience):
+                return None
             step *= 2
+        raise AssertionError("unreachable")
+
+    def _excluded(self, ii: int) -> bool:
+        """Whether it is soon proved that there is no schedule at `ii`."""
+        try:
+            return self.asker.ask(Question(self.problem, ii), self.patience / 10) is None
+        except LateError:
+            return False
 
     def _close(self) -> None:
         """Bisect between what is excluded and what is feasible, with growing patience, until they meet."""
-        patience = PATIENCE
+        patience = self.patience
         while self.best is not None and self.best.ii > self.lowest and self.asker.spent() < SHARE:
             floor = self.lowest - 1
             asked: set[int] = set()
             while self.best.ii - floor > 1 and self.asker.spent() < SHARE:
                 # An order can rarely be compressed to what another one beats, so the II just below is asked first.
                 below = self.best.ii - 1
-                middle = below if below not in asked else (floor + self.best.ii) // 2
+                middle = below if below not in asked and len(self.problem.ops) < LARGE else (floor + self.best.ii) // 2
                 asked.add(middle)
                 if not self._probe(middle, patience):
                     floor = middle
@@ -96,7 +151,7 @@ class IntervalSearch:
     def _walk(self, last: int) -> None:
         """Try every II in turn: with holes in a reservation table feasibility is not monotone (g24)."""
         ii, open_below = self.lowest, False
-        while not (verdict := self._probe(ii, PATIENCE)):
+        while not (verdict := self._probe(ii, self.patience)):
             open_below |= verdict is None
             if not open_below:
                 self.lowest = ii + 1
@@ -110,12 +165,45 @@ class IntervalSearch:
         if ii is None or ii != self.lowest or length is None or self._above_limit(ii):
             return False
         try:
-            self.best = self.asker.ask(Question(self.problem, ii, length), PATIENCE)
+            found = self.asker.ask(Question(self.problem, ii, length), self.patience)
         except LateError:
             return False
-        if self.best is None:
+        if found is None:
             self._refute(ii, length, f"no schedule of at most {length} cycles at II = {ii} ({self.asker.version})")
-        return self.best is not None
+        self.best = found or self.best
+        return found is not None
+
+    def _try_teams(self) -> bool:
+        """Whether schedules were found in which every sub-tile has a warp group of its own: gallop up from the bound, then bisect.
+
+        With groups given, a question is quick.  Intervals that it leaves out are open still.
+        """
+        chosen, step = teams(self.problem), max(1, self.lowest // FIRST_STEP)
+        floor, ii = self.lowest - 1, self.lowest
+        for _ in range(GALLOPS if chosen else 0):
+            if self._above_limit(ii) or (self.best is not None and ii >= self.best.ii):
+                return False
+            if self._ask_teams(ii, chosen):
+                break
+            floor, ii, step = ii, ii + step, 2 * step
+        else:
+            return False
+        while self.best is not None and self.best.ii - floor > 1:
+            middle = (floor + self.best.ii) // 2
+            if not self._ask_teams(middle, chosen):
+                floor = middle
+        return True
+
+    def _ask_teams(self, ii: int, chosen: Teams) -> bool:
+        try:
+            found = self.asker.ask(Question(self.problem, ii, teams=chosen), self.patience / GROWTH)
+        except LateError:
+            return False
+        if found is None:
+            return False
+        self.best = self.asker.compressed(found, self.lowest)
+        self.note(f"II = {self.best.ii}: one warp group for every sub-tile, length {self.best.length}")
+        return True
 
     def _probe(self, ii: int, patience: float) -> bool | None:
         """Whether a schedule of any length exists at `ii`, None when that stays open; keeps a schedule, records a refutation."""
@@ -149,7 +237,6 @@ class IntervalSearch:
 
 def never_ii(problem: Problem) -> int:
     """I* of formulation 3.3: with non-increasing tables, infeasible at I* means infeasible at every II (Lemma 4)."""
-    ops = problem.by_name
-    delays = [d.delay + ops[d.src].spill for d in problem.dependences]
+    delays = [d.delay + problem.spill(d) for d in problem.dependences]
     spans = [x for op in problem.ops for x in (op.cycles, op.issue)]
     return len(problem.ops) * max(1, *delays, *spans)

@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from twill.asking import Asker, StoppedError
 from twill.bounds import contradictions, impossible_cycle, least_ii, lower_bounds
+from twill.bounds.paths import positive_cycle
 from twill.engines.answers import Engine
 from twill.engines.registry import make
 from twill.joint.assemble import Question
@@ -40,7 +41,7 @@ def as_published(problem: Problem) -> Problem:
     "the same warp" for ops of different widths (A13).
     """
     rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False)
-    return replace(problem, rules=rules, limits=replace(problem.limits, registers_per_sm=None))
+    return replace(problem, rules=rules, limits=replace(problem.limits, registers_per_sm=None, register_file=None))
 
 
 def schedule(
@@ -76,8 +77,9 @@ class Search:
         engine: Engine | None = None,
     ) -> None:
         self.problem, self.options, self.progress, self.from_one = problem, options, progress, from_one
-        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=len(problem.ops))
-        self.asker = Asker(problem, self.engine, options.time_limit)
+        measured = options.effort is not None
+        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=len(problem.ops), measured=measured)
+        self.asker = Asker(problem, self.engine, options.effort if measured else options.time_limit, measured=measured)
         self.bounds: tuple[Bound, ...] = ()
         self.modulo: tuple[int, int] | None = None
         self.refuted: list[Refutation] = []
@@ -149,6 +151,10 @@ class Search:
         last = copies * ii
         if copies * len(self.problem.ops) > MOST_STARTS:
             raise StoppedError(f"{copies} copies in flight at II = {ii}: the published system writes out every copy, here too many")
+        if self._certain_spills_exclude(ii, copies):
+            self._probe(ii, range(first, last + 1), "unsat", "implied")
+            self._refute(ii, last, "bounds", f"no solution at II = {ii}: dependences, with spills that are certain, exclude it")
+            return None
         found = self._ask(ii, last)
         if found is None:
             self._probe(ii, range(first, last), "unsat", "implied")
@@ -156,6 +162,19 @@ class Search:
             self._refute(ii, last, self.engine.name, self._none(ii, last))
             return None
         return self._shortest(ii, first, last, found)
+
+    def _certain_spills_exclude(self, ii: int, copies: int) -> bool:
+        """Whether dependences contradict each other once spills between ops that never share a group are added: no engine is needed."""
+        ops, number = self.problem.ops, {op.name: v for v, op in enumerate(self.problem.ops)}
+        arcs = []
+        for dep in self.problem.dependences:
+            u, v = number[dep.src], number[dep.dst]
+            apart = ops[u].variable_latency != ops[v].variable_latency
+            apart |= not ops[u].variable_latency and not self.problem.rules.mixed and ops[u].warps != ops[v].warps
+            spill = self.problem.spill(dep) if apart and self.problem.rules.cross_warp else 0
+            if dep.distance < copies:
+                arcs.append((u, v, dep.delay + spill - dep.distance * ii))
+        return positive_cycle(len(ops), arcs) is not None
 
     def _shortest(self, ii: int, first: int, last: int, found: Schedule) -> Result:
         """The smallest L of [first, last] with a solution; `found` is one for `last`."""

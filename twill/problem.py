@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 SCHEMA = "twill.problem/1"
 MAX_COST = 2**31 - 1
@@ -78,8 +79,9 @@ class Op:
 class Dependence:
     """`dst` of iteration i starts at least `delay` cycles after the start of `src` of iteration i - `distance`.
 
-    kind is "data" (same iteration), "carried" (through the loop), "memory" (kept because memory may be shared) or "token".
-    A dependence of kind "memory" or "token" orders two ops but does not keep the source's result alive.  `in_place`: the consumer
+    kind is "data" (same iteration), "carried" (through the loop), "memory" (kept because memory may be shared), "token" or "ring" (a
+    load that waits for a slot of its ring).  A dependence of the last three kinds orders two ops but does not keep the source's
+    result alive.  `in_place`: the consumer
     writes its result where the value is (an accumulator), so that `Rules.hold` does not apply.
     """
 
@@ -95,7 +97,45 @@ class Dependence:
     @property
     def carries_value(self) -> bool:
         """Whether the consumer reads the producer's result, so that the result must stay alive until then."""
-        return self.kind not in ("memory", "token")
+        return self.kind in ("data", "carried")
+
+
+@dataclass(frozen=True)
+class RegisterFile:
+    """A register file that is shared out among warpgroups in steps (formulation 7.5).
+
+    words        32-bit words
+    granularity  grants, registers a thread, are multiples of it
+    least, most  smallest and largest grant; multiples of the granularity
+    reserved     registers of a thread that values may not use: addresses, loop state, barriers
+    held         32-bit words of a warp that tiles from before the loop take, in regular groups of a warpgroup or more
+    threads      of a warp
+    warpgroup    warps that share a grant
+    """
+
+    words: int
+    granularity: int = 8
+    least: int = 24
+    most: int = 240
+    reserved: int = 24
+    held: int = 0
+    threads: int = 32
+    warpgroup: int = 4
+
+    @property
+    def lanes(self) -> int:
+        """Threads of a warpgroup."""
+        return self.threads * self.warpgroup
+
+    def grant(self, words: int) -> int:
+        """Least multiple of the granularity with which a warp can hold `words` 32-bit words; it may be more than `most`."""
+        wanted = max(self.least, -(-words // self.threads) + self.reserved)
+        return -(-wanted // self.granularity) * self.granularity
+
+    def pool(self, warpgroups: int) -> int:
+        """32-bit words that a block of `warpgroups` warpgroups can share out: it is launched with equal shares, in steps."""
+        threads = warpgroups * self.lanes
+        return threads * (self.words // threads // self.granularity * self.granularity) if threads else 0
 
 
 @dataclass(frozen=True)
@@ -107,6 +147,7 @@ class Limits:
     warps              regular warps; the variable-latency group is extra
     registers_per_warp 32-bit words of one warp that values may use, None for no limit
     registers_per_sm   bound on the sum over all groups of width x peak per warp, None for no limit
+    register_file      registers are granted to warpgroups from this file, None when nobody asks whether legal grants exist
     """
 
     units: tuple[tuple[str, int], ...] = ()
@@ -114,6 +155,7 @@ class Limits:
     warps: int = 1
     registers_per_warp: int | None = None
     registers_per_sm: int | None = None
+    register_file: RegisterFile | None = None
 
     def unit_capacity(self, unit: str) -> int:
         """Servers of `unit`; KeyError when the machine has no such unit."""
@@ -133,7 +175,8 @@ class Rules:
     in_order    a warp group issues in order: the issue spans of its ops do not overlap (4.8, C'; off in the published reading)
     hold        operands in memory of an asynchronous op are held until it completes, not only until it starts (A26), and what a
                 streaming op loads also occupies its buffer for the op's latency, which its dependences hide (4.7)
-    rings       every value in memory has its own ring of buffers, as deep as its most live instances (A27)
+    rings       every value in memory has its own ring of buffers, as deep as its most live instances (A27), and register values that
+                leave their group have one in shared memory (A22); values that follow each other in place share theirs (`Problem.chains`)
     mixed       ops that need different numbers of warps may share a group (A13; False is the peer's equality of warp sets)
     """
 
@@ -159,7 +202,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What people want to see beside the integers: input file, machine, choices made by default, origin of each op."""
+    """What people want to see beside the integers: input file, machine, choices made by default, origin of each op.
+
+    subtile  how the loop body came to its sub-tiles, as `--subtile` takes it; None when it is whole or cut along the rows of its
+             matrix products
+    """
 
     file: str | None = None
     kernel: str | None = None
@@ -168,10 +215,15 @@ class Provenance:
     costs: str | None = None
     decisions: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
+    subtile: str | None = None
 
     def origin(self, op: str) -> Origin:
         """Origin of op `op`; an empty one when nothing is known."""
         return next((o for o in self.origins if o.op == op), Origin(op))
+
+
+def _same_memory(one: Op, other: Op) -> bool:
+    return bool(one.memory) and [memory for memory, _ in one.memory] == [memory for memory, _ in other.memory]
 
 
 @dataclass(frozen=True)
@@ -194,6 +246,45 @@ class Problem:
         """Ops by name."""
         return {op.name: op for op in self.ops}
 
+    @cached_property
+    def chains(self) -> tuple[tuple[str, ...], ...]:
+        """Ops with results in memory, those of one iteration that work in place on one another's result behind each other.
+
+        Such results are in one buffer (`Rules.rings`).  An op is behind another one only if it is the only one to work in place on that
+        result, works on no other, and leaves its own in the same memory.
+        """
+        ops = self.by_name
+        pairs = {
+            (d.src, d.dst)
+            for d in self.dependences
+            if d.in_place and d.carries_value and not d.distance and d.src != d.dst and _same_memory(ops[d.src], ops[d.dst])
+        }
+        sources, targets = [u for u, _ in pairs], [v for _, v in pairs]
+        after = {u: v for u, v in pairs if sources.count(u) == 1 and targets.count(v) == 1}
+        inner = set(after.values())
+        found: list[tuple[str, ...]] = []
+        for op in self.ops:
+            if op.memory and op.name not in inner:
+                chain = [op.name]
+                while chain[-1] in after:
+                    chain.append(after[chain[-1]])
+                found.append(tuple(chain))
+        circular = set(inner) - {name for chain in found for name in chain}
+        return (*found, *((op.name,) for op in self.ops if op.name in circular))
+
+    def buffer(self, chain: tuple[str, ...], memory: str) -> int:
+        """Footprint in `memory` of one buffer that holds the results of a chain one after the other."""
+        return max(self.by_name[name].footprint(memory) for name in chain)
+
+    def uses(self, chain: tuple[str, ...]) -> tuple[Dependence, ...]:
+        """Dependences that keep a buffer of `chain` taken: all uses of its values, but for those that pass it on within the chain."""
+        inner = {(u, v) for u, v in pairwise(chain)}
+        return tuple(
+            d
+            for d in self.dependences
+            if d.carries_value and d.src in chain and not (d.in_place and not d.distance and (d.src, d.dst) in inner)
+        )
+
     def window(self, op: Op) -> int:
         """Cycles during which `op` keeps a blocking consumer out of its group (formulation K')."""
         return op.issue if self.rules.window == "issue" else op.cycles
@@ -205,6 +296,14 @@ class Problem:
             return 0
         reads = user.cycles if user.asynchronous and not dep.in_place else 0
         return reads + (source.latency if source.streaming else 0)
+
+    def spill(self, dep: Dependence) -> int:
+        """Extra delay of `dep` when its ends are in different groups: none where only a slot is given back."""
+        return 0 if dep.kind == "ring" else self.by_name[dep.src].spill
+
+    def moves(self, dep: Dependence) -> bool:
+        """Whether a register value has to change its group when the ends of `dep` are in different ones."""
+        return dep.kind != "ring" and self.by_name[dep.src].registers > 0
 
     def width_of(self, warps: int) -> int:
         """Width of a group whose widest op needs `warps` warps: the smallest of 1, 2, 4, 8 that suffices (W2')."""

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import networkx as nx
-
+from twill.bounds.order import components, smallest_first
 from twill.bounds.paths import longest_paths, positive_cycle
 from twill.normalize.pool import Clock
 from twill.problem import Problem
@@ -96,18 +95,16 @@ class _Order:
 
     def _places(self) -> list[int]:
         """Place of each op in the order of starts within an II; where starts coincide, producers come first."""
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(len(self.start)))
-        for dep in self.problem.dependences:
-            u, v = self.number[dep.src], self.number[dep.dst]
-            if self.start[u] == self.start[v] + dep.distance * self.ii:
-                graph.add_edge(u, v)
-        parts = nx.condensation(graph)
-        sources_first = [
-            v
-            for part in nx.lexicographical_topological_sort(parts, key=lambda part: min(parts.nodes[part]["members"]))
-            for v in sorted(parts.nodes[part]["members"])
+        together = [
+            (u, v)
+            for dep in self.problem.dependences
+            for u, v in [(self.number[dep.src], self.number[dep.dst])]
+            if self.start[u] == self.start[v] + dep.distance * self.ii
         ]
+        part = components(len(self.start), together)
+        parts = smallest_first(len(self.start), [(part[u], part[v]) for u, v in together if part[u] != part[v]])
+        assert parts is not None, "components have no cycles"
+        sources_first = sorted(range(len(self.start)), key=lambda v: (parts.index(part[v]), v))
         ordered = sorted(sources_first, key=lambda v: self.start[v] % self.ii)
         return [ordered.index(v) for v in range(len(self.start))]
 
@@ -119,7 +116,7 @@ class _Order:
         for dep in self.problem.dependences:
             u, v = self.number[dep.src], self.number[dep.dst]
             crosses = self.group[u] != self.group[v] and self.problem.rules.cross_warp
-            yield Arc(u, v, dep.delay + (self.problem.ops[u].spill if crosses else 0), dep.distance)
+            yield Arc(u, v, dep.delay + (self.problem.spill(dep) if crosses else 0), dep.distance)
 
     def units(self) -> Iterator[Arc]:
         """Reservations that did not overlap stay apart, in their order; those that did are free.
@@ -153,7 +150,7 @@ class _Order:
         waiting = {self.number[dep.dst] for dep in problem.dependences if dep.blocking}
         for dep in problem.dependences:
             u, v = self.number[dep.src], self.number[dep.dst]
-            if self.group[u] != self.group[v] and problem.ops[u].registers > 0:
+            if self.group[u] != self.group[v] and problem.moves(dep):
                 waiting.add(v)
         for v, op in enumerate(problem.ops):
             if problem.rules.in_order:

@@ -26,11 +26,13 @@ class Schedule:
 
     ii      initiation interval, cycles
     length  cycles of one iteration: max(start + max(1, cycles))
+    depths  (op, slots) for loads whose rings of buffers are deeper than their lifetimes need, in the order of the Problem's ops
     """
 
     ii: int
     length: int
     placements: tuple[Placement, ...]
+    depths: tuple[tuple[str, int], ...] = ()
 
     @property
     def copies(self) -> int:
@@ -99,7 +101,7 @@ class Probe:
 class Claim:
     """One statement about an objective: its value, the best proven bound, and whether they meet.
 
-    objective  "ii", "length", "crossing_bytes", "groups", "warps"
+    objective  "ii", or one of `twill.objectives.DEFAULT_ORDER`
     proved     True only when `value` is proved minimal (with the earlier objectives fixed)
     evidence   what proves it, or why it is not proved
     """

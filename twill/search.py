@@ -6,20 +6,27 @@ monotone in II when no reservation table has holes (Lemma 2), so the first II ab
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
 
 from twill.asking import Asker, LateError, StoppedError
-from twill.bounds import contradictions, least_ii, lower_bounds
+from twill.bounds import contradictions, full_unit, least_ii, lower_bounds
+from twill.canonical import settle
+from twill.depths import fixed, limited, run_ahead
 from twill.engines.answers import Engine
 from twill.engines.process import DEFAULT_MEMORY_MB
-from twill.engines.registry import make
+from twill.engines.race import Race
+from twill.engines.registry import RACE_FULL_FROM, make
 from twill.errors import Place, SolverError, Unsupported
 from twill.interval import PATIENCE, IntervalSearch
 from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
 from twill.modulo import ModuloAnswer, monotone, shortest, smallest_ii
-from twill.objectives import DEFAULT_ORDER, TITLES, candidates, measure
+from twill.objectives import MOST_REFINED, OF_GROUPS, REFINEMENTS, TITLES, candidates, measure, usual_order
 from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Refutation, Result, Schedule
 
@@ -30,20 +37,36 @@ class Options:
 
     engine           "auto", "yices" or "cpsat"
     time_limit       seconds for the whole search, None for no limit
+    effort           limit of the whole search in CP-SAT's deterministic time instead: the same answer on every machine
     memory_limit_mb  memory of an engine's process
     max_ii           give up above this II; None: as far as a proof needs
-    objectives       minimised in this order after II and length
+    objectives       minimised in this order after the II; the length comes first unless it is among them; None: the usual order of the
+                     problem (`twill.objectives.usual_order`)
+    slack            percent of the smallest II by which the II may be larger for the sake of what only depends on groups, where that
+                     is minimised before the length
+    depth            slots of the rings of streaming loads: a number; "auto": what lifetimes need and some to run ahead; None: "auto"
+                     under the rule `rings`, else what lifetimes need (`twill.depths`)
+    redundant        tell engines what other constraints imply; never changes the answer
+    symmetry         leave out schedules that are others with ops, groups or time renamed; never changes the answer
     """
 
     engine: str = "auto"
     time_limit: float | None = None
+    effort: float | None = None
     memory_limit_mb: int | None = DEFAULT_MEMORY_MB
     max_ii: int | None = None
-    objectives: tuple[str, ...] = DEFAULT_ORDER
+    objectives: tuple[str, ...] | None = None
+    slack: Fraction = Fraction(0)
+    depth: int | Literal["auto"] | None = None
+    redundant: bool = True
+    symmetry: bool = True
 
 
 # Seconds that stage 1 gets at most.  Attention loops need less than one; with a full unit and 80 ops it may not end.
 STAGE_ONE = 30.0
+
+# Seconds for the last question after a race, which has an answer.
+UNRACED = 120.0
 
 # Relaxations in the order of formulation 4.7, cheapest first, with what each adds.
 LADDER = (
@@ -74,7 +97,19 @@ def schedule(problem: Problem, options: Options = Options(), progress: Callable[
     checker is the caller's business.  Raises SolverError when an engine dies or lies, Unsupported for more than `MOST_OPS` ops.
     """
     refuse_too_many(problem)
-    return Search(problem, options, progress or (lambda _: None)).run()
+    tell = progress or (lambda _: None)
+    if isinstance(options.depth, int):
+        problem = limited(problem, options.depth)
+    return _with_depths(problem, Search(problem, options, tell).run(), options)
+
+
+def _with_depths(problem: Problem, result: Result, options: Options) -> Result:
+    if result.schedule is None:
+        return result
+    if isinstance(options.depth, int):
+        return replace(result, schedule=fixed(problem, result.schedule, options.depth))
+    ahead = options.depth == "auto" or problem.rules.rings
+    return replace(result, schedule=run_ahead(problem, result.schedule)) if ahead else result
 
 
 class Search:
@@ -82,8 +117,12 @@ class Search:
 
     def __init__(self, problem: Problem, options: Options, progress: Callable[[str], None], engine: Engine | None = None) -> None:
         self.problem, self.options, self.progress = problem, options, progress
-        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=len(problem.ops))
-        self.asker = Asker(problem, self.engine, options.time_limit)
+        measured = options.effort is not None
+        ops, full = len(problem.ops), len(problem.ops) >= RACE_FULL_FROM and full_unit(problem)
+        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=ops, full=full, measured=measured)
+        families = Families(redundant=options.redundant, symmetry=options.symmetry)
+        limit = options.effort if measured else options.time_limit
+        self.asker = Asker(problem, self.engine, limit, measured=measured, families=families)
         self.bounds: tuple[Bound, ...] = ()
         self.modulo: ModuloAnswer | None = None
         self.interval: IntervalSearch | None = None
@@ -92,6 +131,11 @@ class Search:
         self.best: Schedule | None = None
         self.lowest = 1
         self.engines: list[str] = []
+        order = usual_order(problem) if options.objectives is None else options.objectives
+        order = order if "length" in order else ("length", *order)
+        if options.objectives is None and options.slack:
+            order = (*OF_GROUPS, *(objective for objective in order if objective not in OF_GROUPS))
+        self.order = order
 
     def run(self) -> Result:
         """Search until done or stopped."""
@@ -120,10 +164,16 @@ class Search:
         never = self._smallest_ii()
         if never is not None:
             return self._infeasible(never)
-        self._shortest()
-        for objective in self.options.objectives:
-            self._least(objective)
-        status = "optimal" if all(c.proved for c in self.claims) else "feasible"
+        for objective in self._after_slack():
+            if objective == "length":
+                self._shortest()
+            elif objective == "canonical":
+                self._canonical()
+            else:
+                self._least(objective)
+        self._again()
+        self._left_open()
+        status = "optimal" if all(c.proved for c in self.claims if c.objective not in REFINEMENTS) else "feasible"
         return Result(self.best, self._certificate(status))
 
     # Stage 1 -----------------------------------------------------------------------------------------------------------------
@@ -202,43 +252,91 @@ class Search:
         left = self.asker.left()
         return None if left is None else left / 2
 
+    def _after_slack(self) -> tuple[str, ...]:
+        """The objectives that are left when those of the groups that come first were minimised at the largest II that the slack allows.
+
+        A schedule stays one at a larger II, with the same groups (Lemma 2), so that these values are the best within the slack; then the
+        smallest II follows at which they can be had.
+        """
+        assert self.best is not None
+        first = len(list(itertools.takewhile(OF_GROUPS.__contains__, self.order)))
+        smallest = self.best.ii
+        largest = smallest + int(smallest * self.options.slack / 100)
+        if largest == smallest or not first or not monotone(self.problem):
+            return self.order
+        tight = self.best
+        try:
+            self.best = self.asker.ask(Question(self.problem, largest), self._patience()) or tight
+        except LateError:
+            return self.order
+        for objective in self.order[:first]:
+            self._least(objective)
+        low, high = smallest, self.best.ii
+        while low < high:
+            middle = (low + high) // 2
+            try:
+                found = self.asker.ask(Question(self.problem, middle, at_most=self._fixed()), self._patience())
+            except LateError:
+                break
+            low, high, self.best = (middle + 1, high, self.best) if found is None else (low, middle, found)
+        claim, why = self.claims[0], self.claims[0].evidence
+        if high > smallest:
+            why = f"the smallest within {float(self.options.slack):g} % of {smallest} that these values allow; {smallest}: {why}"
+        self.claims[0] = replace(claim, value=high, evidence=why, proved=claim.proved and low == high)
+        return self.order[first:]
+
+    def _fixed(self) -> tuple[tuple[str, int], ...]:
+        """What has been minimised, as bounds; not the II and the length, which questions name."""
+        apart = ("ii", "length", "canonical")
+        return tuple((c.objective, c.value) for c in self.claims if c.objective not in apart and c.value is not None)
+
+    def _fixed_length(self) -> int | None:
+        return next((c.value for c in self.claims if c.objective == "length"), None)
+
     def _shortest(self) -> None:
         """Shortest iteration at the II found: first what stage 1 reached, then bisection."""
         assert self.best is not None and self.modulo is not None
-        ii = self.best.ii
+        ii, fixed = self.best.ii, self._fixed()
         alone = self.modulo if self.modulo.ii == ii else shortest(self.problem, ii, time_limit=self._stage_one_limit())
         low = max(1, alone.length_bound, *(r.length + 1 for r in self.refuted if r.ii == ii and r.length is not None))
         evidence = "equals the shortest modulo schedule" if alone.length == low else "equals the longest path"
         target = max(low, alone.length or low)
-        self.best = self.asker.compressed(self.best, ii)
+        self.best = self._compressed(self.best)
         while self.best.length > low:
             target = min(target, self.best.length - 1)
             try:
-                found = self.asker.ask(Question(self.problem, ii, target), self._patience())
+                found = self.asker.ask(Question(self.problem, ii, target, fixed), self._patience())
             except LateError as late:
                 evidence = f"lengths from {low} on got no verdict: {late}"
                 break
             if found is not None:
                 # The order of a schedule tells how short it can be; just below that is where the proof usually is.
-                self.best = self.asker.compressed(found, ii)
+                self.best = self._compressed(found)
                 target = max(low, self.best.length - 1 if self.best.length < found.length else (low + found.length) // 2)
                 continue
             evidence = f"no schedule of length {target} ({self.engine.version})"
-            detail = f"no schedule of at most {target} cycles at II = {ii} ({self.engine.version})"
-            self.refuted.append(Refutation(ii, target, self.engine.name, detail))
+            if not fixed:
+                detail = f"no schedule of at most {target} cycles at II = {ii} ({self.engine.version})"
+                self.refuted.append(Refutation(ii, target, self.engine.name, detail))
             target, low = min(target + 4 * (target - low + 1), (target + self.best.length) // 2), target + 1
         self.claims.append(Claim("length", self.best.length, low, self.best.length == low, evidence))
         self.progress(f"length {self.best.length}")
 
+    def _compressed(self, found: Schedule) -> Schedule:
+        """`found` as short as its order allows, where that leaves everything fixed as it is: what depends on groups alone does."""
+        if any(objective not in OF_GROUPS for objective, _ in self._fixed()):
+            return found
+        return self.asker.compressed(found, found.ii)
+
     def _least(self, objective: str) -> None:
         """Least value of `objective` with everything before it fixed, by bisection over the values it can take."""
         assert self.best is not None
-        fixed = tuple((c.objective, c.value) for c in self.claims[2:] if c.value is not None)
+        fixed, length = self._fixed(), self._fixed_length()
         values = candidates(self.problem, objective, measure(self.problem, self.best, objective))
         evidence = "no smaller value is possible"
         low, high, middle = 0, len(values) - 1, 0
         while low < high:
-            question = Question(self.problem, self.best.ii, self.best.length, (*fixed, (objective, values[middle])))
+            question = Question(self.problem, self.best.ii, length, (*fixed, (objective, values[middle])))
             try:
                 found = self.asker.ask(question, self._patience())
             except LateError as late:
@@ -253,6 +351,45 @@ class Search:
             middle = (low + high) // 2
         self.claims.append(Claim(objective, values[high], values[low], low == high, evidence))
         self.progress(f"{TITLES[objective]}: {values[high]}")
+
+    def _left_open(self) -> None:
+        """Claims about what only tells schedules of one structure apart, where that is not minimised."""
+        assert self.best is not None
+        if self.options.objectives is None and not set(REFINEMENTS) & set(self.order):
+            why = f"not minimised for more than {MOST_REFINED} ops (--objective asks for it)"
+            self.claims += [Claim(o, measure(self.problem, self.best, o), 0, False, why) for o in REFINEMENTS if o != "canonical"]
+
+    def _canonical(self) -> None:
+        """Of all schedules that are as good, the one whose ops start earliest and have the smallest group numbers, op by op in order."""
+        assert self.best is not None
+        late = settle(self.problem, self.asker, self.best, self._fixed(), self._fixed_length(), self._patience)
+        self.best = late.schedule
+        evidence = late.evidence or f"no schedule as good has smaller starts and groups, op by op ({self.engine.version})"
+        self.claims.append(Claim("canonical", 0, 0, not late.evidence, evidence))
+        self.progress("canonical schedule")
+
+    def _again(self) -> None:
+        """The schedule once more where it depends on which engine was first, or on what came too late: now from one engine alone.
+
+        It is asked only for what has been established, in a process of its own, so that the answer is always the same.
+        """
+        racing = isinstance(self.engine, Race)
+        if not (racing or self.asker.late) or self.best is None or any(c.objective == "canonical" and c.proved for c in self.claims):
+            return
+        engine = self.engine.alone() if isinstance(self.engine, Race) else self.engine
+        engine.close()
+        asker = Asker(self.problem, engine, self.asker.left(), measured=self.asker.measured, families=self.asker.families)
+        with suppress(LateError, StoppedError, SolverError):
+            found = asker.ask(Question(self.problem, self.best.ii, self._fixed_length(), self._fixed()), UNRACED)
+            self.best = self.best if found is None else found
+        self.refuted = [r for r in self.refuted if r.through == "stage 1" or self._supports_a_claim(r)]
+
+    def _supports_a_claim(self, refutation: Refutation) -> bool:
+        """Whether it excludes what is next to the II or the length that was found."""
+        assert self.best is not None
+        if refutation.length is None:
+            return refutation.ii == self.best.ii - 1
+        return refutation.ii == self.best.ii and refutation.length == self.best.length - 1
 
     # Results -----------------------------------------------------------------------------------------------------------------
 
@@ -287,8 +424,8 @@ class Search:
             excluded = [r.length + 1 for r in self.refuted if r.ii == self.best.ii and r.length is not None]
             low = min(self.best.length, max(1, *excluded, 1))
             self.claims.append(Claim("length", self.best.length, low, False, why))
-        for objective in self.options.objectives:
-            if objective not in done:
+        for objective in self.order:
+            if objective not in done and objective != "length":
                 self.claims.append(Claim(objective, measure(self.problem, self.best, objective), 0, False, why))
         return Result(self.best, self._certificate("feasible", why))
 

@@ -30,7 +30,8 @@ class Request:
     """How the loop body is to be split.
 
     parts  number of sub-tiles; None: try what the program admits and keep the best
-    axis   the dimension, as `twill.graph.subtile.split` takes it; None: the rows of the loop's matrix products
+    axis   the dimension, as `twill.graph.subtile.split` takes it; None: the rows of the loop's matrix products; "x", "y" or "z":
+           neighbouring programs
     """
 
     parts: int | None = None
@@ -43,7 +44,7 @@ WHOLE = Request(1)
 
 
 def request(text: str) -> Request:
-    """The request that a user writes: "auto", "none", a number of sub-tiles, or DIM=NUMBER, e.g. "0=2" or "mma.1:0=2".
+    """The request that a user writes: "auto", "none", a number of sub-tiles, or DIM=NUMBER, e.g. "0=2", "mma.1:0=2" or "x=3".
 
     Raises BadInput for anything else.
     """

@@ -28,7 +28,8 @@ of `twill.problem`, except that
 - `issue`, the cycles for which the issuing group is held, defaults to `cycles`;
 - `kind` of a dependence defaults to "carried" where the distance is positive, else "data".
 
-`limits` may also bound `registers_per_warp` and `registers_per_sm`; `rules` may set the switches of `twill.problem.Rules`.
+`limits` may also bound `registers_per_warp` and `registers_per_sm`, and say from which `register_file` grants are made; `rules` may
+set the switches of `twill.problem.Rules`.
 A field that is not known is an error, so that a typing mistake is not taken for a default.
 """
 
@@ -49,6 +50,7 @@ from twill.problem import Problem
 __all__ = [
     "Golden",
     "ScheduleFile",
+    "golden_from_text",
     "problem_from_dict",
     "problem_to_dict",
     "problem_to_json",
@@ -63,6 +65,13 @@ __all__ = [
 def problem_from_dict(document: Mapping[str, Any], *, file: str | None = None) -> Problem:
     """The Problem that an already parsed document describes; `file` is named in errors."""
     return formats.problem_from_item(Item(document, "", file))
+
+
+def golden_from_text(text: str, file: str | None = None) -> Golden:
+    """The golden instance in the text of a `twill-golden-1` file called `file`."""
+    item = parse(text, file)
+    formats.schema(item, golden.SCHEMA)
+    return golden.golden_from_item(item)
 
 
 def read_golden(path: str | Path) -> Golden:

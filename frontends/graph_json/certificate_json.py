@@ -7,7 +7,7 @@ from twill.schedule import Bound, Certificate, Claim, Probe, Refutation
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")
 READINGS = ("steady state", "published")
-OBJECTIVES = ("ii", "length", "crossing_bytes", "groups", "warps")
+OBJECTIVES = ("ii", "length", "crossing_bytes", "groups", "warps", "edges", "registers", "lifetime", "canonical")
 # Bytes that cross and lengths of far-apart ops may exceed a single cost.
 _MAX_TOTAL = 2**53 - 1
 

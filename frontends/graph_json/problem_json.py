@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from twill.frontends.graph_json.document import Fields, Item, counted
 from twill.frontends.graph_json.reservations import read_table, table_end
 from twill.frontends.graph_json.text import layout
-from twill.problem import SCHEMA, Dependence, Limits, Op, Origin, Problem, Provenance, Rules
+from twill.problem import SCHEMA, Dependence, Limits, Op, Origin, Problem, Provenance, RegisterFile, Rules
 
 _OP_FIELDS = (
     *("name", "kind", "reservations", "rrt", "unit", "occupancy", "latency", "cycles", "issue", "warps"),
     *("variable_latency", "streaming", "asynchronous", "registers", "memory", "spill", "spill_bytes"),
 )
 _RULES = ("cross_warp", "window", "in_order", "hold", "rings", "mixed")
-_DEPENDENCE_KINDS = ("data", "carried", "memory", "token")
+_DEPENDENCE_KINDS = ("data", "carried", "memory", "token", "ring")
 
 
 def problem_from_item(item: Item) -> Problem:
@@ -40,14 +41,31 @@ def problem_from_item(item: Item) -> Problem:
 
 
 def _limits(item: Item) -> Limits:
-    fields = item.fields("units", "memories", "warps", "registers_per_warp", "registers_per_sm")
+    fields = item.fields("units", "memories", "warps", "registers_per_warp", "registers_per_sm", "register_file")
     return Limits(
         units=tuple((name, capacity.integer()) for name, capacity in fields.entries("units")),
         memories=tuple((name, capacity.integer()) for name, capacity in fields.entries("memories")),
         warps=fields.integer("warps", 1),
         registers_per_warp=fields.limit("registers_per_warp"),
         registers_per_sm=fields.limit("registers_per_sm"),
+        register_file=_register_file(fields.required("register_file")) if "register_file" in fields else None,
     )
+
+
+def _register_file(item: Item) -> RegisterFile:
+    usual = RegisterFile(words=0)
+    keys = ("words", "granularity", "least", "most", "reserved", "held", "threads", "warpgroup")
+    fields = item.fields(*keys)
+    low = {"words": 1, "granularity": 1, "threads": 1, "warpgroup": 1}
+    file = RegisterFile(**{key: fields.integer(key, getattr(usual, key), low=low.get(key, 0)) for key in keys})
+    fields.required("words")
+    for key in ("least", "most"):
+        if getattr(file, key) % file.granularity:
+            message = f"expected a multiple of the granularity {file.granularity}, got {getattr(file, key)}."
+            raise (fields.required(key) if key in fields else item).error(message)
+    if file.most < file.least:
+        raise item.error(f"the largest grant, {file.most}, is below the smallest, {file.least}.")
+    return file
 
 
 def _rules(item: Item) -> Rules:
@@ -124,7 +142,7 @@ def _usual_kind(distance: int) -> str:
 
 
 def _provenance(item: Item, ops: Mapping[str, Op]) -> Provenance:
-    fields = item.fields("file", "kernel", "loop_line", "machine", "costs", "decisions", "origins")
+    fields = item.fields("file", "kernel", "loop_line", "machine", "costs", "decisions", "origins", "subtile")
 
     def text(key: str) -> str | None:
         return fields.text(key) if key in fields else None
@@ -137,6 +155,7 @@ def _provenance(item: Item, ops: Mapping[str, Op]) -> Provenance:
         costs=text("costs"),
         decisions=fields.texts("decisions"),
         origins=tuple(_origin(entry, ops) for entry in fields.array("origins")),
+        subtile=text("subtile"),
     )
 
 
@@ -155,8 +174,8 @@ def _origin(item: Item, ops: Mapping[str, Op]) -> Origin:
 def problem_to_json(problem: Problem, *, canonical: bool = False) -> str:
     """The problem as JSON text; the same problem gives the same bytes, pure ASCII, with a final newline.
 
-    canonical  leave out what depends on names and lines of the text that the problem was read from: `provenance`, and `value` of
-               the dependences
+    canonical  leave out what depends on names and lines of the text that the problem was read from: `provenance` but for how the
+               loop came to its sub-tiles, and `value` of the dependences
     """
     return layout(problem_to_dict(problem, canonical=canonical)) + "\n"
 
@@ -173,13 +192,15 @@ def problem_to_dict(problem: Problem, *, canonical: bool = False) -> dict[str, o
             "warps": limits.warps,
             "registers_per_warp": limits.registers_per_warp,
             "registers_per_sm": limits.registers_per_sm,
+            **({} if limits.register_file is None else {"register_file": asdict(limits.register_file)}),
         },
         "rules": {key: getattr(problem.rules, key) for key in _RULES},
         "ops": [_op_dict(op) for op in problem.ops],
         "dependences": [_dependence_dict(dep, canonical) for dep in problem.dependences],
     }
-    if not canonical and problem.provenance != Provenance():
-        document["provenance"] = _provenance_dict(problem.provenance)
+    told = Provenance(subtile=problem.provenance.subtile) if canonical else problem.provenance
+    if told != Provenance():
+        document["provenance"] = _provenance_dict(told)
     return document
 
 
@@ -211,7 +232,7 @@ def _dependence_dict(dep: Dependence, canonical: bool) -> dict[str, object]:
 
 def _provenance_dict(provenance: Provenance) -> dict[str, object]:
     fields: dict[str, object] = {}
-    for key in ("file", "kernel", "loop_line", "machine", "costs"):
+    for key in ("file", "kernel", "loop_line", "machine", "costs", "subtile"):
         if getattr(provenance, key) is not None:
             fields[key] = getattr(provenance, key)
     if provenance.decisions:

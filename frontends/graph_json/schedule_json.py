@@ -4,6 +4,8 @@ By hand, to have a schedule audited, this is enough (cycles and groups by op; wi
 
     {"schema": "twill.schedule/1", "problem_file": "loop.json", "ii": 3, "starts": {"a": 0, "b": 4}, "groups": {"a": 1, "b": 1}}
 
+"depths": {"a": 4} gives the result of a load a ring of four slots, where its lifetime alone would need fewer.
+
 `starts` is read as it stands: whether it covers the problem's ops and obeys every constraint is for `twill.verify` to say.
 """
 
@@ -45,7 +47,7 @@ class ScheduleFile:
 def schedule_from_item(item: Item) -> ScheduleFile:
     """The schedule file that a `twill.schedule/1` document describes; BadInput where it does not follow the format."""
     formats.schema(item, SCHEMA)
-    fields = item.fields("schema", "ii", "length", "starts", "groups", "certificate", "options", "problem", "problem_file")
+    fields = item.fields("schema", "ii", "length", "starts", "groups", "depths", "certificate", "options", "problem", "problem_file")
     problem = _problem(item, fields)
     certificate = certificate_from_item(fields.required("certificate")) if "certificate" in fields else None
     without_schedule = certificate is not None and not any(key in fields for key in ("ii", "length", "starts", "groups"))
@@ -77,7 +79,7 @@ def _schedule(fields: Fields, problem: Problem) -> Schedule:
     order = known + [op for op in starts if op not in problem.by_name]
     placements = tuple(Placement(op, starts[op], groups[op]) for op in order)
     length = fields.required("length").integer(0, MAX_CYCLE) if "length" in fields else _length(problem, starts)
-    return Schedule(ii, length, placements)
+    return Schedule(ii, length, placements, tuple((op, slots.integer(1)) for op, slots in fields.entries("depths")))
 
 
 def _groups(fields: Fields, starts: Mapping[str, int], problem: Problem) -> dict[str, int]:
@@ -120,6 +122,8 @@ def schedule_to_json(problem: Problem, result: Result, options: Mapping[str, Opt
         document["length"] = schedule.length
         document["starts"] = schedule.starts
         document["groups"] = schedule.groups
+        if schedule.depths:
+            document["depths"] = dict(schedule.depths)
     document["certificate"] = certificate_to_dict(result.certificate)
     document["options"] = dict(sorted((options or {}).items()))
     document["problem"] = problem_to_dict(problem, canonical=canonical)

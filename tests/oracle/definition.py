@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twill.problem import Dependence, Op, Problem
+from twill.problem import Dependence, Op, Problem, RegisterFile
 
 Starts = Mapping[str, int]
 Groups = Mapping[str, int]
@@ -23,7 +23,7 @@ def broken(problem: Problem, ii: int, starts: Starts, groups: Groups) -> set[str
         "issue": issues_in_order(problem, ii, starts, groups),
         "warps": warps_suffice(problem, groups),
         "blocking": waits_hold(problem, ii, starts, groups),
-        "memory": memories_suffice(problem, ii, starts),
+        "memory": memories_suffice(problem, ii, starts, groups),
         "registers": registers_suffice(problem, ii, starts, groups),
     }
     return {family for family, holds in tests.items() if not holds}
@@ -38,7 +38,7 @@ def dependences_hold(problem: Problem, ii: int, starts: Starts, groups: Groups) 
     """Every consumer starts late enough, later still in another group."""
     for d in problem.dependences:
         apart = groups[d.src] != groups[d.dst] and problem.rules.cross_warp
-        earliest = starts[d.src] + d.delay + (problem.op(d.src).spill if apart else 0)
+        earliest = starts[d.src] + d.delay + (problem.op(d.src).spill if apart and d.kind != "ring" else 0)
         if starts[d.dst] + d.distance * ii < earliest:
             return False
     return True
@@ -68,7 +68,7 @@ def membership_holds(problem: Problem, groups: Groups) -> bool:
         return False
     if problem.rules.cross_warp:
         return True
-    return all(groups[d.src] == groups[d.dst] for d in problem.dependences if problem.op(d.src).registers > 0)
+    return all(groups[d.src] == groups[d.dst] for d in problem.dependences if moves(problem, d))
 
 
 def width(problem: Problem, groups: Groups, group: int) -> int:
@@ -86,7 +86,12 @@ def warps_suffice(problem: Problem, groups: Groups) -> bool:
 
 def waiting(problem: Problem, groups: Groups) -> set[str]:
     """Ops that wait synchronously."""
-    return {d.dst for d in problem.dependences if d.blocking or (groups[d.src] != groups[d.dst] and problem.op(d.src).registers > 0)}
+    return {d.dst for d in problem.dependences if d.blocking or (groups[d.src] != groups[d.dst] and moves(problem, d))}
+
+
+def moves(problem: Problem, d: Dependence) -> bool:
+    """Whether a dependence brings a register value, and not only a free slot."""
+    return d.kind != "ring" and problem.op(d.src).registers > 0
 
 
 def window(problem: Problem, op: Op) -> int:
@@ -135,12 +140,56 @@ def alive(problem: Problem, ii: int, starts: Starts, op: Op) -> list[int]:
     return count
 
 
-def memories_suffice(problem: Problem, ii: int, starts: Starts) -> bool:
-    """Live instances fit every memory."""
+def copies(problem: Problem, ii: int, starts: Starts, groups: Groups, op: Op) -> int:
+    """Most copies of a register value that wait in shared memory for other groups."""
+    leaving = [d for d in problem.dependences if d.src == op.name and d.carries_value and groups[d.dst] != groups[op.name]]
+    if not leaving or op.memory or not op.registers:
+        return 0
+    begun = [starts[d.dst] + d.distance * ii for d in leaving]
+    there = min(begun) - op.spill
+    count = [0] * ii
+    for cycle in range(there, max(there + 1, *begun)):
+        count[cycle % ii] += 1
+    return max(count)
+
+
+def shared(problem: Problem, memory: str) -> list[tuple[int, list[str]]]:
+    """Ops whose results are in one buffer of a memory after each other, because each works in place on the one before; with its size."""
+    steps = {(d.src, d.dst) for d in problem.dependences if d.in_place and d.carries_value and d.distance == 0}
+    places = {op.name: [m for m, _ in op.memory] for op in problem.ops}
+    steps = {(u, v) for u, v in steps if u != v and places[u] and places[u] == places[v]}
+    only = {(u, v) for u, v in steps if sum(u in s[:1] for s in steps) == 1 and sum(v in s[1:] for s in steps) == 1}
+    sets = {op.name: [op.name] for op in problem.ops}
+    for op in problem.ops:  # dependences within an iteration point forward
+        for u, v in only:
+            if v == op.name:
+                sets[u].append(v)
+                sets[v] = sets[u]
+    distinct = {id(ops): ops for ops in sets.values()}
+    return [(max(dict(problem.op(name).memory).get(memory, 0) for name in ops), ops) for ops in distinct.values()]
+
+
+def buffers(problem: Problem, ii: int, starts: Starts, ops: list[str]) -> int:
+    """Most buffers for the results of `ops`, one after the other in place, that are taken at once."""
+    last = starts[ops[0]]
+    for d in problem.dependences:
+        inside = d.in_place and d.distance == 0 and d.dst in ops and ops.index(d.src) + 1 == ops.index(d.dst) if d.src in ops else False
+        if d.src in ops and d.carries_value and not inside:
+            last = max(last, starts[d.dst] + d.distance * ii + held(problem, d))
+    count = [0] * ii
+    for cycle in range(starts[ops[0]], last):
+        count[cycle % ii] += 1
+    return max(count)
+
+
+def memories_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
+    """Live instances fit every memory, and with rings the copies for other groups as well."""
     for memory, capacity in problem.limits.memories:
         lives = [(dict(op.memory).get(memory, 0), alive(problem, ii, starts, op)) for op in problem.ops]
         if problem.rules.rings:
-            lives = [(size, [max(count)] * ii) for size, count in lives]
+            lives = [(size, [buffers(problem, ii, starts, ops)] * ii) for size, ops in shared(problem, memory)]
+            if memory == "smem":
+                lives += [(op.crossing_bytes, [copies(problem, ii, starts, groups, op)] * ii) for op in problem.ops]
         if any(sum(size * count[slot] for size, count in lives) > capacity for slot in range(ii)):
             return False
     return True
@@ -149,6 +198,7 @@ def memories_suffice(problem: Problem, ii: int, starts: Starts) -> bool:
 def registers_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
     """Live values fit the registers of a warp of their group, and the groups' peaks fit the SM."""
     total = 0
+    words: dict[int, int] = {}
     for group in set(groups.values()):
         wide = width(problem, groups, group)
         lives = [(-(-op.registers // wide), alive(problem, ii, starts, op)) for op in problem.ops if groups[op.name] == group]
@@ -156,4 +206,31 @@ def registers_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups)
         if problem.limits.registers_per_warp is not None and peak > problem.limits.registers_per_warp:
             return False
         total += wide * peak
-    return problem.limits.registers_per_sm is None or total <= problem.limits.registers_per_sm
+        words[group] = peak
+    if problem.limits.registers_per_sm is not None and total > problem.limits.registers_per_sm:
+        return False
+    return problem.limits.register_file is None or granted(problem.limits.register_file, problem, groups, words)
+
+
+def granted(file: RegisterFile, problem: Problem, groups: Groups, words: Mapping[int, int]) -> bool:
+    """Some assignment of legal grants serves all groups: every warpgroup tries every grant from the smallest on."""
+    grants: list[int] = []
+    narrow_warps, narrow_need = 0, 0
+    for group, peak in words.items():
+        wide = width(problem, groups, group)
+        held_before = file.held if group != 0 and wide >= file.warpgroup else 0
+        fits = [g for g in range(1, file.most + 1) if g % file.granularity == 0 and g >= file.least]
+        fits = [g for g in fits if (g - file.reserved) * file.threads >= peak + held_before]
+        if not fits:
+            return False
+        if wide >= file.warpgroup:
+            grants += [min(fits)] * (wide // file.warpgroup)
+        else:
+            narrow_warps, narrow_need = narrow_warps + wide, max(narrow_need, min(fits))
+    while narrow_warps > 0:
+        grants.append(narrow_need)
+        narrow_warps -= file.warpgroup
+    launched = max(
+        (g for g in range(file.words + 1) if g % file.granularity == 0 and g * len(grants) * file.lanes <= file.words), default=0
+    )
+    return sum(grants) <= launched * len(grants)

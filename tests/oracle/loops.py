@@ -87,7 +87,7 @@ def _starts(problem: Problem, groups: dict[str, int], ii: int, wanted: dict[str,
     starts = dict(wanted)
     for _ in range(len(starts) ** 2 + 1):
         for dep in problem.dependences:
-            spill = problem.op(dep.src).spill if groups[dep.src] != groups[dep.dst] else 0
+            spill = problem.op(dep.src).spill if groups[dep.src] != groups[dep.dst] and dep.kind != "ring" else 0
             starts[dep.dst] = max(starts[dep.dst], starts[dep.src] + dep.delay + spill - dep.distance * ii)
     first = min(starts.values(), default=0)
     return {op: start - first for op, start in starts.items()}

@@ -37,7 +37,7 @@ def solves(problem: Problem, ii: int, length: int, starts: Starts, groups: Group
 def _ordered(problem: Problem, at: dict[tuple[str, int], int], groups: Groups) -> bool:
     for d in problem.dependences:
         apart = groups[d.src] != groups[d.dst] and problem.rules.cross_warp
-        wait = d.delay + (problem.op(d.src).spill if apart else 0)
+        wait = d.delay + (problem.op(d.src).spill if apart and d.kind != "ring" else 0)
         for (name, i), start in at.items():
             if name == d.src and (d.dst, i + d.distance) in at and at[d.dst, i + d.distance] < start + wait:
                 return False
@@ -60,7 +60,7 @@ def _served(problem: Problem, at: dict[tuple[str, int], int], clock: range) -> b
 
 def _undisturbed(problem: Problem, at: dict[tuple[str, int], int], groups: Groups) -> bool:
     for d in problem.dependences:
-        if not (d.blocking or (groups[d.src] != groups[d.dst] and problem.op(d.src).registers > 0)):
+        if not (d.blocking or (groups[d.src] != groups[d.dst] and problem.op(d.src).registers > 0 and d.kind != "ring")):
             continue
         for (v, _), t in at.items():
             for (o, _), begun in at.items():

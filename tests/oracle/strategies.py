@@ -6,7 +6,7 @@ from itertools import groupby
 
 from hypothesis import strategies as st
 
-from twill.problem import Dependence, Limits, Op, Problem, Reservation, Rules
+from twill.problem import Dependence, Limits, Op, Problem, RegisterFile, Reservation, Rules
 from twill.schedule import Placement, Schedule
 
 UNITS = ("TC", "SFU")
@@ -56,6 +56,24 @@ def _limits(draw: st.DrawFn) -> Limits:
         warps=draw(st.sampled_from((1, 2, 4, 4, 5, 6, 8))),
         registers_per_warp=draw(st.none() | st.integers(2, 6)),
         registers_per_sm=draw(st.none() | st.integers(4, 16)),
+        register_file=draw(st.none() | _register_file()),
+    )
+
+
+@st.composite
+def _register_file(draw: st.DrawFn) -> RegisterFile:
+    """Two or four warps to a warpgroup, one thread to a warp, so that peaks of a few words need different grants."""
+    step = draw(st.sampled_from((1, 2, 3)))
+    least = step * draw(st.integers(1, 2))
+    return RegisterFile(
+        words=draw(st.integers(8, 60)),
+        granularity=step,
+        least=least,
+        most=least + step * draw(st.integers(0, 4)),
+        reserved=draw(st.integers(0, 2)),
+        held=draw(st.sampled_from((0, 0, 1))),
+        threads=1,
+        warpgroup=draw(st.sampled_from((2, 4, 4))),
     )
 
 
@@ -77,6 +95,7 @@ def _op(draw: st.DrawFn, name: str, limits: Limits, max_cycles: int) -> Op:
         streaming=streaming,
         latency=draw(st.sampled_from((0, 3))) if streaming else 0,
         spill=draw(st.sampled_from((0, 0, 1, 2))),
+        spill_bytes=draw(st.sampled_from((1, 1, 2))),
     )
 
 
@@ -112,7 +131,7 @@ def _dependence(draw: st.DrawFn, count: int, max_cycles: int) -> Dependence:
         delay=draw(st.integers(0, max_cycles)),
         distance=distance,
         blocking=draw(st.sampled_from((False, False, True))),
-        kind=draw(st.sampled_from((usual, usual, usual, usual, "memory", "token"))),
+        kind=draw(st.sampled_from((usual, usual, usual, usual, "memory", "token", "ring"))),
         in_place=draw(st.sampled_from((False, False, False, True))),
     )
 

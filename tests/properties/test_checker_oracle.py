@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle.brute_force import complete_span, feasible, groupings, search, solve
-from oracle.definition import alive, broken, length
+from oracle.definition import alive, broken, buffers, copies, length, shared
 from oracle.strategies import problems, schedules
 
 from twill.frontends.graph_json import read_golden
@@ -77,7 +77,9 @@ def test_facts_are_those_of_the_definitions(data: st.DataObject) -> None:
     for use in audit.memories:
         load = [sum(op.footprint(use.memory) * counts[op.name][slot] for op in problem.ops) for slot in range(schedule.ii)]
         if problem.rules.rings:
-            load = [sum(op.footprint(use.memory) * max(counts[op.name]) for op in problem.ops)]
+            load = [sum(size * buffers(problem, schedule.ii, schedule.starts, ops) for size, ops in shared(problem, use.memory))]
+            if use.memory == "smem":
+                load[0] += sum(op.crossing_bytes * copies(problem, schedule.ii, schedule.starts, schedule.groups, op) for op in problem.ops)
         assert (use.peak, use.phase) == (max(load), load.index(max(load)))
     for group in audit.groups:
         members = [op for op in problem.ops if schedule.groups[op.name] == group.group]

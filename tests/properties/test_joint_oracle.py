@@ -79,5 +79,5 @@ def test_relaxations_are_never_infeasible_when_the_problem_is_feasible(problem: 
 @given(problem=problems(max_ops=5), ii=st.integers(1, 6))
 def test_switchable_redundancy_never_changes_a_verdict(problem: Problem, ii: int) -> None:
     engine = next(iter(ENGINES.values()))
-    with_closure = ask(engine, Question(problem, ii)) is None
-    assert (ask(engine, Question(problem, ii, options=Options(closure=False))) is None) == with_closure
+    with_redundancy = ask(engine, Question(problem, ii)) is None
+    assert (ask(engine, Question(problem, ii, options=Options(redundant=False))) is None) == with_redundancy

@@ -18,18 +18,21 @@ def test_help_without_a_command_teaches_the_first_two(twill_command: Callable[..
     assert done.status == 0
     assert "  twill examples .\n    twill schedule attention_fwd.ttgir --machine h100\n" in done.out
     assert [line.split()[0] for line in done.out.split("Commands:\n")[1].splitlines()] == [
+        "build",
         "check",
+        "compile",
         "examples",
         "lower",
         "machines",
         "perf",
+        "reproduce",
         "schedule",
         "simulate",
     ]
     assert "..." not in done.out.split("Commands:\n")[1]
 
 
-@pytest.mark.parametrize("command", ["schedule", "check", "machines", "examples", "perf"])
+@pytest.mark.parametrize("command", ["schedule", "build", "check", "machines", "examples", "perf"])
 def test_every_help_has_examples(twill_command: Callable[..., Any], command: str) -> None:
     done = twill_command(command, "--help")
     assert done.status == 0

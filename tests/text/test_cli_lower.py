@@ -112,7 +112,24 @@ def test_files_without_a_schedule_are_refused(tmp_path: Path) -> None:
     assert done.exception.message == 'the file holds no schedule (status "infeasible").'
 
 
-def test_schedules_that_do_not_fit_are_refused() -> None:
-    done = invoke(lower, SCHEDULES / "paper" / "attention_bwd_dkdv_sm100.json")
+def test_schedules_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    text = (SCHEDULES / "hardware" / "gemm.json").read_text(encoding="utf-8")
+    path.write_text(text.replace('"smem": 230400', '"smem": 20000'), encoding="utf-8")
+    done = invoke(lower, path)
     assert isinstance(done.exception, Unsupported)
-    assert done.exception.message.startswith("tmem: the rings of the schedule need 576, the loop has 512 (")
+    assert done.exception.message.startswith("smem: the rings of the schedule need 32,768, the loop has 20,000 (")
+
+
+def test_a_free_order_takes_no_turns() -> None:
+    schedule = SCHEDULES / "hardware" / "attention_fwd_2tile.json"
+    fixed, free = (invoke(lower, schedule, "--order", order).output for order in ("fixed", "free"))
+    assert "  token @TC.0 " in fixed
+    assert "token" not in free.replace("tokens", "")
+    assert re.findall(r"= issue @(\S+)\(", fixed) == re.findall(r"= issue @(\S+)\(", free)
+
+
+def test_marks_keep_their_own_order() -> None:
+    done = invoke(lower, SCHEDULES / "hardware" / "gemm.json", "--to", "ttgir", "--order", "free")
+    assert isinstance(done.exception, click.UsageError)
+    assert str(done.exception) == "--order is for --to ir and --to cuda."

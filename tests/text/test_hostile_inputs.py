@@ -228,8 +228,9 @@ def test_costs_whose_sums_need_more_than_32_bits(twill_command: Callable[..., An
         if "is not installed" in done.err:
             continue
         assert done.status == 0
-        assert f"  II               {2 * most}  cycles  proved optimal: equals the resource bound of U\n" in done.out
-        assert f"  length           {2 * most}  cycles  proved optimal: equals the shortest modulo schedule\n" in done.out
+        lines = [" ".join(line.split()) for line in done.out.splitlines()]
+        assert f"II {2 * most} cycles proved optimal: equals the resource bound of U" in lines
+        assert f"length {2 * most} cycles proved optimal: equals the shortest modulo schedule" in lines
 
 
 def test_g8_a_an_impossible_cycle_is_shown_and_not_searched(twill_command: Callable[..., Any], tmp_path: Path) -> None:

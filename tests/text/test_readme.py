@@ -69,6 +69,19 @@ def test_the_excerpt_is_printed(readme: str, twill_command: Callable[..., Any], 
     assert [line for line in excerpt if line not in done.out.splitlines()] == []
 
 
+@pytest.mark.skipif("yices" not in available(), reason="needs the extra [yices]")
+def test_the_commands_make_cuda(readme: str, twill_command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the kernel to a file of CUDA; `twill build` is left to the tests that need a compiler."""
+    monkeypatch.chdir(tmp_path)
+    assert twill_command("examples", ".").status == 0
+    (block,) = [block for block in blocks(readme, "console") if "--for cuda-sm90" in block]
+    schedule, lower, build = [line.split()[2:] for line in block.splitlines()]
+    assert twill_command(*schedule, "--quiet").status == 0
+    assert twill_command(*lower).status == 0
+    assert build == ["build", "fa.cu"]
+    assert (tmp_path / "fa.cu").read_text(encoding="utf-8").startswith("// attention_fwd: one iteration in 2264 cycles")
+
+
 def test_the_graph_can_be_scheduled(readme: str, twill_command: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     path.write_text(blocks(readme, "json")[0], encoding="utf-8")

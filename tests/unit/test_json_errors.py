@@ -103,7 +103,7 @@ def test_the_good_file_is_good(file: Path) -> None:
         (
             '"delay": 2',
             '"kind": "anti"',
-            'dependences[0].kind: expected "data" or "carried" or "memory" or "token", got "anti".',
+            'dependences[0].kind: expected "data" or "carried" or "memory" or "token" or "ring", got "anti".',
         ),
         # what an op occupies
         ('"name": "b"', '"name": "b", "unit": "U"', 'ops[1]: the field "occupancy" is missing.'),

@@ -155,7 +155,8 @@ def test_length_does_not_depend_on_when_the_first_op_starts_or_on_ops_that_do_no
         ({"groups": {"load": -1}}, "mine.json:groups.load: expected an integer from 0 to 2147483647, got -1."),
         (
             {"cycles": {}},
-            "mine.json:cycles: unknown field. Known here: schema, ii, length, starts, groups, certificate, options, problem, problem_file.",
+            "mine.json:cycles: unknown field. Known here: schema, ii, length, starts, groups, depths, certificate, options, problem, "
+            "problem_file.",
         ),
         ({"problem_file": "x.json"}, 'mine.json:problem_file: "problem" and "problem_file" are both given. Keep one of the two.'),
         ({"problem": PROBLEM | {"ops": [{}]}}, 'mine.json:problem.ops[0]: the field "name" is missing.'),

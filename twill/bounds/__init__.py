@@ -9,13 +9,13 @@ from __future__ import annotations
 from twill.bounds.area import area_bounds, impossible_areas
 from twill.bounds.contradictions import impossible_ops
 from twill.bounds.recurrence import impossible_cycle, recurrence_bounds, worded_cycle
-from twill.bounds.resource import resource_bounds
+from twill.bounds.resource import demand, resource_bounds
 from twill.bounds.warps import warp_time_bounds
 from twill.errors import Infeasible
 from twill.problem import Problem
 from twill.schedule import Bound
 
-__all__ = ["contradictions", "impossible_cycle", "least_ii", "lower_bounds"]
+__all__ = ["contradictions", "full_unit", "impossible_cycle", "least_ii", "lower_bounds"]
 
 
 def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
@@ -46,3 +46,11 @@ def contradictions(problem: Problem) -> tuple[str, ...]:
     if cycle is not None:
         return (worded_cycle(cycle),)
     return (*impossible_ops(problem), *impossible_areas(problem, least_ii(recurrence_bounds(problem))))
+
+
+def full_unit(problem: Problem) -> bool:
+    """Whether some unit is busy in every cycle at the smallest interval that the bounds admit: such problems are hard to solve."""
+    if impossible_cycle(problem) is not None:
+        return False
+    least = least_ii(lower_bounds(problem))
+    return any(capacity > 0 and demand(problem, unit) == capacity * least for unit, capacity in problem.limits.units)

@@ -70,7 +70,8 @@ def impossible_areas(problem: Problem, start: int) -> tuple[str, ...]:
 def _stores(problem: Problem) -> Iterator[_Store]:
     limits, ops = problem.limits, problem.ops
     for memory, capacity in limits.memories:
-        yield _Store("memory area", memory, capacity, tuple(op.footprint(memory) for op in ops), problem.rules.rings)
+        sizes = _buffers(problem, memory) if problem.rules.rings else tuple(op.footprint(memory) for op in ops)
+        yield _Store("memory area", memory, capacity, sizes, problem.rules.rings)
     if limits.registers_per_sm is not None:
         yield _Store("register area", "registers of the SM", limits.registers_per_sm, tuple(op.registers for op in ops))
     if limits.registers_per_warp is not None:
@@ -78,6 +79,12 @@ def _stores(problem: Problem) -> Iterator[_Store]:
         for name, warps, variable in (("all regular warps", limits.warps, False), ("the variable-latency group", width, True)):
             sizes = tuple(op.registers if op.variable_latency == variable else 0 for op in ops)
             yield _Store("register area", f"registers of {name}", warps * limits.registers_per_warp, sizes)
+
+
+def _buffers(problem: Problem, memory: str) -> tuple[int, ...]:
+    """Sizes of rings, by op: that of a chain of values that follow each other in place counts for its first op, which lives no longer."""
+    first = {chain[0]: problem.buffer(chain, memory) for chain in problem.chains}
+    return tuple(first.get(op.name, 0) for op in problem.ops)
 
 
 class _Lives:

@@ -55,9 +55,8 @@ def _widths(problem: Problem) -> Iterator[str]:
 def _forbidden_crossings(problem: Problem) -> Iterator[str]:
     if problem.rules.cross_warp:
         return
-    ops = problem.by_name
     for dep in problem.dependences:
-        if ops[dep.src].registers > 0 and apart(problem, dep):
+        if problem.moves(dep) and apart(problem, dep):
             yield (
                 f'"{dep.dst}" reads a register value of "{dep.src}", which can never be in the same warp group; the rules forbid '
                 "register values to change their group."

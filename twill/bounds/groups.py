@@ -61,9 +61,8 @@ def _linked(problem: Problem) -> list[tuple[Op, ...]]:
     """Regular ops in sets that register values link, where these must not change their group."""
     import networkx as nx
 
-    ops = problem.by_name
     graph = nx.Graph()
     graph.add_nodes_from(op.name for op in problem.ops if not op.variable_latency)
-    values = [(d.src, d.dst) for d in problem.dependences if ops[d.src].registers > 0]
+    values = [(d.src, d.dst) for d in problem.dependences if problem.moves(d)]
     graph.add_edges_from((u, v) for u, v in values if u in graph and v in graph)
     return [tuple(op for op in problem.ops if op.name in names) for names in nx.connected_components(graph)]

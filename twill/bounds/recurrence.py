@@ -22,8 +22,7 @@ def certain_delay(problem: Problem) -> Delay:
     """Delay of a dependence in every grouping: spill included where the two ends can never share a group."""
     if not problem.rules.cross_warp:
         return _plain
-    ops = problem.by_name
-    spilled = {d: d.delay + ops[d.src].spill for d in problem.dependences if apart(problem, d)}
+    spilled = {d: d.delay + problem.spill(d) for d in problem.dependences if apart(problem, d)}
     return lambda dep: spilled.get(dep, dep.delay)
 
 

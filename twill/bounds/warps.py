@@ -48,8 +48,7 @@ def warp_time_bounds(problem: Problem) -> tuple[Bound, ...]:
 
 
 def _waiting(problem: Problem) -> frozenset[str]:
-    ops = problem.by_name
-    return frozenset(d.dst for d in problem.dependences if d.blocking or (ops[d.src].registers > 0 and apart(problem, d)))
+    return frozenset(d.dst for d in problem.dependences if d.blocking or (problem.moves(d) and apart(problem, d)))
 
 
 def _all_warps(problem: Problem, waiting: frozenset[str]) -> Iterator[Bound]:

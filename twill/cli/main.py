@@ -8,12 +8,15 @@ import click
 
 from twill import version
 from twill.cli import output
+from twill.cli.build import command as build
 from twill.cli.check import check
+from twill.cli.compile import command as compile_
 from twill.cli.examples import examples
 from twill.cli.lower import command as lower
 from twill.cli.machines import machines
 from twill.cli.options import State, debug_option
 from twill.cli.perf import command as perf
+from twill.cli.reproduce import command as reproduce
 from twill.cli.schedule import schedule
 from twill.cli.simulate import command as simulate
 from twill.errors import ExitCode, TwillError
@@ -43,7 +46,7 @@ def cli() -> None:
     """
 
 
-for command in (schedule, check, lower, simulate, machines, examples, perf):
+for command in (schedule, check, lower, compile_, build, simulate, machines, examples, perf, reproduce):
     cli.add_command(command)
 
 

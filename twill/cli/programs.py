@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from twill.graph.loopgraph import LoopGraph
     from twill.pipeline.program import PipelinedProgram
     from twill.problem import Problem
+    from twill.program.program import TileProgram
     from twill.schedule import Schedule
 
 
@@ -38,6 +39,24 @@ def expanded(file: Path, kernel: Path | None = None, loop_line: int | None = Non
     return problem, expand(problem, schedule, None if kernel is None else _graph(problem, kernel, loop_line))
 
 
+def expanded_kernel(file: Path, kernel: Path, loop_line: int | None = None) -> tuple[PipelinedProgram, TileProgram]:
+    """The program of a schedule file, and the kernel that it executes, in as many sub-tiles as the schedule.
+
+    Raises BadInput when the schedule is not one of that loop.
+    """
+    from twill.pipeline import expand
+
+    problem, schedule = scheduled(file)
+    graph = _graph(problem, kernel, loop_line)
+    return expand(problem, schedule, graph), graph.program
+
+
+def coarsened(file: Path) -> tuple[str, int]:
+    """The axis of the grid along which the schedule's kernel does the work of several programs, and of how many; ("", 1) for one."""
+    axis, _, count = (scheduled(file)[0].provenance.subtile or "").rpartition("=")
+    return (axis, int(count)) if axis in ("x", "y", "z") else ("", 1)
+
+
 def _graph(problem: Problem, kernel: Path, loop_line: int | None) -> LoopGraph:
     """The loop that the problem was priced from, in as many sub-tiles."""
     import twill
@@ -47,7 +66,8 @@ def _graph(problem: Problem, kernel: Path, loop_line: int | None) -> LoopGraph:
     graph = loop_graph(twill.load_program(kernel), loop_line=loop_line)
     subtiles = {op.name.rpartition("/")[2] for op in problem.ops if "/" in op.name}
     if subtiles:
-        graph = split(graph, len(subtiles))
+        axis, _, _ = (problem.provenance.subtile or "").rpartition("=")
+        graph = split(graph, len(subtiles), axis=axis or None)
     if [node.name for node in graph.nodes] != [op.name for op in problem.ops]:
         raise BadInput(
             "the schedule is not one of this kernel's loop: their ops differ.",

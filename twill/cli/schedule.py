@@ -47,10 +47,11 @@ STATUS = {
 )
 @click.option(
     "--subtile",
-    metavar="auto|none|N|DIM=N",
+    metavar="auto|none|N|DIM=N|x=N",
     default="none",
     show_default=True,
-    help="Split the loop body into sub-tiles; auto compares what the tile admits and keeps the best.",
+    help="Split the loop body into sub-tiles; auto compares what the tile admits and keeps the best; x=N makes N programs that are "
+    "neighbours in the grid one (also y, z).",
 )
 @click.option(
     "--model",
@@ -59,10 +60,12 @@ STATUS = {
     show_default=True,
     help="Published rules, or also: warp groups issue in order, buffers are held until their readers are done.",
 )
+@click.option("--for", "backend", metavar="BACKEND", help="Only schedules that it can lower: cuda-sm90, triton-3.9, triton-3.9-partitions.")
 @click.option("--no-cross-warp", is_flag=True, help="No register value may leave its warp group.")
 @click.option("--equal-warps", is_flag=True, help="Ops that need different numbers of warps may not share a group.")
 @reading_options
 @engine_options
+@click.option("--pareto", is_flag=True, help="List what a smaller II costs: registers, warp groups, shared memory.")
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write schedule and evidence (for `twill check`).")
 @click.option("--problem-json", metavar="FILE", type=click.Path(), help="Write the costed graph.")
 @click.option("--dot", "dot_file", metavar="FILE", type=click.Path(), help="Write the costed graph for Graphviz.")
@@ -77,10 +80,12 @@ def schedule(
     coupling: str,
     subtile: str,
     model: str,
+    backend: str | None,
     no_cross_warp: bool,
     equal_warps: bool,
     reading: Reading,
     options: Options,
+    pareto: bool,
     json_file: str | None,
     problem_json: str | None,
     dot_file: str | None,
@@ -105,15 +110,23 @@ def schedule(
     """
     watch = Stopwatch()
     shown = sys.stderr.isatty() if progress is None else progress
+    if pareto and (reading.literal or reading.method != "none"):
+        raise click.UsageError("--pareto compares default searches: it goes with neither --literal nor --normalize.")
     if subtile == "auto":
-        if reading.literal or reading.method != "none" or no_cross_warp or equal_warps:
+        if reading.literal or reading.method != "none" or no_cross_warp or equal_warps or backend is not None:
             raise click.UsageError("--subtile auto compares default searches: give a number with the other readings and rules.")
         kernel = {"function": function, "loop_line": loop_line, "coupling": coupling, "model": model}
         chosen = _choose(file, machine, options, shown, watch, kernel)
-        return _deliver(chosen.problem, chosen.result, [], options, reading, watch, Outputs(json_file, problem_json, dot_file, quiet))
+        wanted = Outputs(json_file, problem_json, dot_file, quiet)
+        status = _deliver(chosen.problem, chosen.result, [], options, reading, watch, wanted)
+        return _compare(chosen.problem, chosen.result, options, pareto, quiet) or status
     raw = _problem(file, machine, loop_line, function, {"coupling": coupling, "model": model, "subtile": subtile}, watch)
     raw = replace(raw, rules=replace(raw.rules, cross_warp=raw.rules.cross_warp and not no_cross_warp))
     raw = replace(raw, rules=replace(raw.rules, mixed=raw.rules.mixed and not equal_warps))
+    if backend is not None:
+        from twill.backends.targets import restricted
+
+        raw = restricted(raw, backend)
     normalized = reading.normalized(raw)
     problem = _as_read(raw if normalized is None else normalized.problem, reading)
     wanted = Outputs(json_file, problem_json, dot_file, quiet)
@@ -126,7 +139,8 @@ def schedule(
         before = normalization(normalized.report, result)
         problem = _as_read(raw, reading)
         result = twill.on_raw_costs(problem, normalized, result)
-    return _deliver(problem, result, before, options, reading, watch, replace(wanted, problem_json=None, dot=None))
+    status = _deliver(problem, result, before, options, reading, watch, replace(wanted, problem_json=None, dot=None))
+    return _compare(problem, result, options, pareto, quiet) or status
 
 
 @dataclass(frozen=True)
@@ -165,6 +179,17 @@ def _deliver(
     if not wanted.quiet:
         _print_report(problem, result, before, watch)
     return STATUS[result.certificate.status]
+
+
+def _compare(problem: Problem, result: Result, options: Options, wanted: bool, quiet: bool) -> int:
+    """Print the non-dominated points, where they are asked for; 0."""
+    if not wanted or quiet or result.schedule is None:
+        return 0
+    from twill.report.pareto import pareto
+    from twill.report.render import render
+
+    output.emit(render(pareto(twill.pareto_front(problem, options, result)), sys.stdout))
+    return 0
 
 
 def _choose(file: Path, machine: str | None, options: Options, shown: bool, watch: Stopwatch, kernel: dict[str, Any]) -> Choice:
@@ -211,7 +236,13 @@ def _search(problem: Problem, options: Options, reading: Reading, shown: bool, w
 def _write_result(path: str, problem: Problem, result: Result, options: Options, reading: Reading) -> None:
     from twill.frontends.graph_json import schedule_to_json
 
-    asked = {"engine": options.engine, "max_ii": options.max_ii, "memory_limit_mb": options.memory_limit_mb}
+    asked: dict[str, Any] = {"engine": options.engine, "max_ii": options.max_ii, "memory_limit_mb": options.memory_limit_mb}
+    if options.depth is not None:
+        asked["depth"] = options.depth
+    if options.objectives is not None:
+        asked["objective"] = ",".join(options.objectives) or "first"
+    if options.slack:
+        asked["ii_slack"] = str(options.slack)
     write_text(path, schedule_to_json(problem, result, {**asked, **reading.asked}))
 
 

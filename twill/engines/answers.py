@@ -7,6 +7,9 @@ from typing import Protocol
 
 from twill.joint.formula import Formula, Model
 
+SESSIONS = 2
+"""Builders whose stems an engine remembers: those of its last formulas."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -16,6 +19,7 @@ class Answer:
     engine   name of the engine that said it
     detail   why, for "unknown"
     seconds  wall time of the decision; for people only, never part of a result file
+    effort   what it took in the engine's own measure of effort, where it has one; the same on every machine
     """
 
     status: str
@@ -23,6 +27,7 @@ class Answer:
     model: Model | None = None
     detail: str = ""
     seconds: float = 0.0
+    effort: float = 0.0
 
 
 class Engine(Protocol):

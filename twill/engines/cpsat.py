@@ -11,7 +11,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
-from twill.engines.answers import Answer
+from twill.engines.answers import SESSIONS, Answer
 from twill.joint.formula import Boolean, Difference, Formula, Literal, Model, NoOverlap, Precedence
 
 NAME = "cpsat"
@@ -22,8 +22,28 @@ def version() -> str:
     return f"CP-SAT {package_version('ortools')}"
 
 
-def decide(formula: Formula, time_limit: float | None = None) -> Answer:
-    """Decide `formula`; "unknown" when `time_limit` (seconds) runs out."""
+class Session:
+    """Decides formulas; of one that shares the stem of an earlier one it needs to be told only what is `Formula.beyond` it."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, Formula] = {}
+
+    def decide(self, formula: Formula, time_limit: float | None = None, *, continued: bool = False, measured: bool = False) -> Answer:
+        """Decide `formula`; `continued`: it begins with stem and nodes of the last one of its Builder, which are left out.
+
+        The last `SESSIONS` Builders are remembered.  `measured` as for the function `decide`.
+        """
+        last = self._last.pop(formula.source, None)
+        if continued and last is not None:
+            formula = formula.after(last)
+        self._last[formula.source] = formula
+        for source in list(self._last)[:-SESSIONS]:
+            del self._last[source]
+        return decide(formula, time_limit, measured=measured)
+
+
+def decide(formula: Formula, time_limit: float | None = None, *, measured: bool = False) -> Answer:
+    """Decide `formula`; "unknown" when `time_limit` runs out: seconds, or with `measured` CP-SAT's deterministic time."""
     translated = _Translation(formula)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
@@ -31,14 +51,17 @@ def decide(formula: Formula, time_limit: float | None = None) -> Answer:
     # Measured on the attention graphs: linear relaxations and probing find nothing here and double the time.
     solver.parameters.linearization_level = 0
     solver.parameters.cp_model_probing_level = 0
-    if time_limit is not None:
+    if time_limit is not None and measured:
+        solver.parameters.max_deterministic_time = max(time_limit, 0.001)
+    elif time_limit is not None:
         solver.parameters.max_time_in_seconds = max(time_limit, 0.001)
     status = solver.solve(translated.model)
+    effort = solver.response_proto.deterministic_time
     if status == cp_model.INFEASIBLE:
-        return Answer("unsat", NAME)
+        return Answer("unsat", NAME, effort=effort)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Answer("unknown", NAME, detail=f"CP-SAT says {solver.status_name(status)}")
-    return Answer("sat", NAME, translated.read(solver))
+        return Answer("unknown", NAME, detail=f"CP-SAT says {solver.status_name(status)}", effort=effort)
+    return Answer("sat", NAME, translated.read(solver), effort=effort)
 
 
 class _Translation:
@@ -47,7 +70,7 @@ class _Translation:
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
         self.model = cp_model.CpModel()
-        ii, top = formula.ii, formula.stage_limit
+        ii, top = formula.ii, formula.stage_limit if formula.highest is None else min(formula.highest, formula.stage_limit)
         self.residues: list[Any] = [
             self.model.new_int_var(0, 0 if v == formula.anchor else ii - 1, f"r[{name}]") for v, name in enumerate(formula.names)
         ]
@@ -55,7 +78,7 @@ class _Translation:
         self.literals: dict[int, Any] = {1: self.model.new_constant(1)}
         self._define_nodes()
         for clause in formula.asserted:
-            self._assert(clause)
+            self.model.add_bool_or([self.literal(x) for x in clause])
         for precedence in formula.precedences:
             self._precede(precedence)
         for unit in formula.no_overlaps:
@@ -92,15 +115,6 @@ class _Translation:
         if negative:
             self.model.add(gap <= node.bound - 1).only_enforce_if(~literal)
 
-    def _assert(self, clause: Literal) -> None:
-        node = self.formula.nodes[abs(clause) - 1]
-        if clause == -1:
-            self.model.add_bool_or([])
-        elif clause > 1 and not isinstance(node, Boolean | Difference):
-            self.model.add_bool_or([self.literal(x) for x in node.literals])
-        else:
-            self.model.add_bool_and([self.literal(clause)])
-
     def _start(self, v: int) -> Any:
         return self.formula.ii * self.stages[v] + self.residues[v]
 
@@ -112,12 +126,17 @@ class _Translation:
 
     def _limit_sums(self) -> None:
         formula, model = self.formula, self.model
-        quantities = [model.new_int_var(0, total.bound, "") for total in formula.totals for _ in range(total.first, total.last)]
+        quantities: list[Any] = []
+        for total in formula.totals:
+            scale = total.weights or (1,) * (total.last - total.first)
+            quantities += [total.step * model.new_int_var(0, total.bound // (total.step * max(1, weight)), "") for weight in scale]
+            model.add(total.sum(quantities[total.first : total.last]) <= total.bound)
         for limit in formula.at_mosts:
             allowance = 0 if limit.allowance is None else quantities[limit.allowance]
             model.add(sum(weight * self.literal(x) for weight, x in limit.terms) <= limit.bound + allowance)
-        for total in formula.totals:
-            model.add(sum(quantities[total.first : total.last]) <= total.bound)
+        for span in formula.spans:
+            gap = self._start(span.after) - self._start(span.before) + span.distance * formula.ii
+            model.add(gap <= quantities[span.quantity])
 
     def _exclusive(self, unit: NoOverlap) -> None:
         """Around the circle of II cycles: every reservation once in this turn and once in the next, none may overlap."""
@@ -149,7 +168,7 @@ class _Translation:
 def _polarities(formula: Formula) -> set[Literal]:
     """Literals whose truth matters: `n` if node n must be able to be forced true, `-n` if false.  Downward closed over Or nodes."""
     seen: set[Literal] = set()
-    todo: list[Literal] = list(formula.asserted)
+    todo: list[Literal] = [x for clause in formula.asserted for x in clause]
     todo += [p.unless for p in formula.precedences]
     for limit in formula.at_mosts:
         # A sum pushes its literals down: what must be tied is "the meaning holds, so the literal is true".

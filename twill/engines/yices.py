@@ -6,23 +6,13 @@ Runs inside a worker process only (the library is not thread safe and cannot be 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from twill.engines.answers import Answer
+from twill.engines.answers import SESSIONS, Answer
 from twill.engines.yices_library import load_yices
-from twill.joint.formula import (
-    AtMost,
-    Boolean,
-    Builder,
-    Difference,
-    Formula,
-    Literal,
-    Model,
-    Total,
-    no_overlap_clauses,
-    precedence_clauses,
-)
+from twill.joint.clauses import no_overlap_clauses, precedence_clauses
+from twill.joint.formula import AtMost, Boolean, Builder, Clause, Difference, Formula, Literal, Model, Node, Span, Total
 
 NAME = "yices"
 
@@ -33,85 +23,137 @@ def version() -> str:
 
 
 def decide(formula: Formula, time_limit: float | None = None) -> Answer:
-    """Decide `formula`.  `time_limit` is not used: the parent process ends this one when it is late."""
-    api = load_yices()
-    api.yices_init()
-    terms = _Terms(api.libyices, _clausal(formula))
-    context = _context(api)
-    try:
-        status = _check(api, context, terms)
-        if status == api.STATUS_UNSAT:
-            return Answer("unsat", NAME)
-        if status != api.STATUS_SAT:
-            return Answer("unknown", NAME, detail="Yices gave up")
-        return Answer("sat", NAME, _model(api, context, terms, formula))
-    finally:
-        api.yices_free_context(context)
-        api.yices_exit()
+    """Decide a whole formula; see `Session.decide`."""
+    return Session().decide(formula, time_limit)
 
 
-def _clausal(formula: Formula) -> Formula:
-    """The formula with Precedence and NoOverlap spelled out as clauses."""
-    build = Builder(formula.ii, formula.stage_limit, formula.names, formula.anchor, list(formula.nodes))
-    build.index = {node: i for i, node in enumerate(formula.nodes, start=1) if i > 1 and not isinstance(node, Boolean)}
-    build.asserted = list(formula.asserted)
-    for p in formula.precedences:
-        for clause in precedence_clauses(build, p):
-            build.require(*clause)
-    for unit in formula.no_overlaps:
-        for clause in no_overlap_clauses(build, unit):
-            build.require(*clause)
-    build.at_mosts, build.totals = list(formula.at_mosts), list(formula.totals)
-    return build.formula()
+class Session:
+    """Decides formulas; of one that shares the stem of an earlier one it needs to be told only what is `Formula.beyond` it."""
+
+    def __init__(self) -> None:
+        self._terms: dict[int, _Terms] = {}
+        self._api = load_yices()
+        self._api.yices_init()
+
+    def decide(self, formula: Formula, time_limit: float | None = None, *, continued: bool = False, measured: bool = False) -> Answer:
+        """Decide `formula`; `continued`: it begins with stem and nodes of the last one of its Builder, which are left out.
+
+        The last `SESSIONS` Builders are remembered.  `time_limit` is not used: the parent process ends this one when it is late.
+        Yices has no measure of effort, so `measured` is never asked of it.
+        """
+        known = self._terms.pop(formula.source, None)
+        if known is not None and not continued:
+            known.close()
+        terms = self._terms[formula.source] = known if known is not None and continued else _Terms(self._api, formula)
+        for source in list(self._terms)[:-SESSIONS]:
+            self._terms.pop(source).close()
+        return terms.decide(formula)
 
 
 class _Terms:
-    """Yices terms of a clausal formula: variables, one term per node, and the assertions."""
+    """Yices terms of the nodes told so far, and a context in which the stem holds."""
 
-    def __init__(self, lib: Any, formula: Formula) -> None:
-        self.lib = lib
-        integer = lib.yices_int_type()
-        count = len(formula.names)
-        self.residues = [lib.yices_new_uninterpreted_term(integer) for _ in range(count)]
-        self.stages = [lib.yices_new_uninterpreted_term(integer) for _ in range(count)]
+    def __init__(self, api: Any, formula: Formula) -> None:
+        self.api, self.lib = api, api.libyices
+        integer = self.lib.yices_int_type()
+        self.residues, self.stages = (
+            [self.lib.yices_new_uninterpreted_term(integer) for _ in formula.names] for _ in ("residues", "stages")
+        )
         self.booleans: dict[int, int] = {}
-        self.literals = {1: lib.yices_true()}
-        for number, node in enumerate(formula.nodes[1:], start=2):
-            self.literals[number] = self._node(number, node)
-        self.quantities = [lib.yices_new_uninterpreted_term(integer) for _ in range(formula.quantities)]
-        self.assertions = [*self._ranges(formula), *map(self.literal, formula.asserted)]
-        self.assertions += map(self._at_most, formula.at_mosts)
-        self.assertions += map(self._total, formula.totals)
+        self.terms: list[int] = []
+        self.quantities: list[int] = []
+        self.differences: dict[Difference, int] = {}
+        # Decides differences by the ranges of variables; nothing is collected in it.
+        self.scratch = Builder(formula.ii, formula.stage_limit, formula.names, formula.anchor)
+        self.context = _context(api)
+        self._assert(list(self._ranges(formula)))
+
+    def close(self) -> None:
+        """Give the context back to the library; terms stay, it shares them."""
+        self.api.yices_free_context(self.context)
+
+    def decide(self, formula: Formula) -> Answer:
+        """Add what is new of the stem for good, and the rest for this question."""
+        first = len(self.terms) + 1
+        self.terms.extend(self._node(number, node) for number, node in enumerate(formula.nodes, start=first))
+        self._assert(self._statements(formula.lasting))
+        if self.lib.yices_context_status(self.context) == self.api.STATUS_UNSAT:
+            return Answer("unsat", NAME)
+        lasting = len(self.quantities)
+        self.lib.yices_push(self.context)
+        try:
+            self._assert(self._statements(formula.question))
+            status = int(self.lib.yices_check_context(self.context, None))
+            if status == self.api.STATUS_UNSAT:
+                return Answer("unsat", NAME)
+            if status != self.api.STATUS_SAT:
+                return Answer("unknown", NAME, detail="Yices gave up")
+            return Answer("sat", NAME, self._model())
+        finally:
+            self.lib.yices_pop(self.context)
+            del self.quantities[lasting:]
+
+    def _assert(self, terms: Iterable[int]) -> None:
+        listed = list(terms)
+        if self.lib.yices_assert_formulas(self.context, len(listed), (ctypes.c_int32 * len(listed))(*listed)) < 0:
+            raise RuntimeError("Yices refused an assertion")
 
     def literal(self, x: Literal) -> int:
-        term: int = self.literals[x] if x > 0 else self.lib.yices_not(self.literals[-x])
+        term: int = self.terms[x - 1] if x > 0 else self.lib.yices_not(self.terms[-x - 1])
         return term
 
-    def _node(self, number: int, node: object) -> int:
-        lib = self.lib
+    def _node(self, number: int, node: Node) -> int:
+        if number == 1:
+            return int(self.lib.yices_true())
         if isinstance(node, Boolean):
-            self.booleans[number] = lib.yices_new_uninterpreted_term(lib.yices_bool_type())
+            self.booleans[number] = self.lib.yices_new_uninterpreted_term(self.lib.yices_bool_type())
             return self.booleans[number]
-        if isinstance(node, Difference):
+        return self._difference(node) if isinstance(node, Difference) else self._or(node.literals)
+
+    def _difference(self, node: Difference) -> int:
+        found = self.differences.get(node)
+        if found is None:
             values = self.stages if node.stage else self.residues
             right = values[node.right]
-            bound = lib.yices_add(right, _integer(lib, node.bound)) if node.bound else right
-            term: int = lib.yices_arith_geq_atom(values[node.left], bound)
-            return term
-        return self._many(lib.yices_or, [self.literal(x) for x in node.literals])  # type: ignore[attr-defined]
+            bound = self.lib.yices_add(right, _integer(self.lib, node.bound)) if node.bound else right
+            found = self.differences[node] = int(self.lib.yices_arith_geq_atom(values[node.left], bound))
+        return found
+
+    def _or(self, literals: Clause) -> int:
+        return self._many(self.lib.yices_or, list(map(self.literal, literals)))
 
     def _many(self, make: Callable[..., int], terms: list[int]) -> int:
         return make(len(terms), (ctypes.c_int32 * len(terms))(*terms))
 
-    def _ranges(self, formula: Formula) -> Iterable[int]:
+    def _ranges(self, formula: Formula) -> Iterator[int]:
         lib = self.lib
         for v, (residue, stage) in enumerate(zip(self.residues, self.stages, strict=True)):
             last = 0 if v == formula.anchor else formula.ii - 1
             for variable, high in ((residue, last), (stage, formula.stage_limit)):
                 yield lib.yices_arith_geq_atom(variable, lib.yices_zero())
                 yield lib.yices_arith_leq_atom(variable, _integer(lib, high))
-        for quantity in self.quantities:
-            yield lib.yices_arith_geq_atom(quantity, lib.yices_zero())
+
+    def _statements(self, formula: Formula) -> Iterator[int]:
+        """Terms of all parts but the nodes."""
+        yield from map(self._or, formula.asserted)
+        for p in formula.precedences:
+            for clause in precedence_clauses(self.scratch, p):
+                yield self._many(self.lib.yices_or, [self.literal(p.unless), *self._scratched(clause)])
+        for unit in formula.no_overlaps:
+            for clause in no_overlap_clauses(self.scratch, unit):
+                yield self._many(self.lib.yices_or, self._scratched(clause))
+        yield from (term for total in formula.totals for term in self._total(total))
+        yield from (self._span(span, formula.ii) for span in formula.spans)
+        yield from map(self._at_most, formula.at_mosts)
+
+    def _scratched(self, clause: Clause) -> list[int]:
+        """Terms of literals of `scratch`."""
+        terms = []
+        for x in clause:
+            node = self.scratch.nodes[abs(x) - 1]
+            term = self._difference(node) if isinstance(node, Difference) else self.lib.yices_true()
+            terms.append(term if x > 0 else self.lib.yices_not(term))
+        return terms
 
     def _at_most(self, limit: AtMost) -> int:
         lib = self.lib
@@ -123,11 +165,46 @@ class _Terms:
         term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), bound)
         return term
 
-    def _total(self, total: Total) -> int:
+    def _total(self, total: Total) -> Iterator[int]:
+        """The quantities that it is about, each at least 0, and the total itself."""
         lib = self.lib
+        for _ in range(len(self.quantities), total.last):
+            steps = lib.yices_new_uninterpreted_term(lib.yices_int_type())
+            yield lib.yices_arith_geq_atom(steps, lib.yices_zero())
+            self.quantities.append(lib.yices_mul(_integer(lib, total.step), steps))
         parts = self.quantities[total.first : total.last]
-        term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), _integer(lib, total.bound))
+        if total.weights:
+            parts = [lib.yices_mul(_integer(lib, weight), part) for weight, part in zip(total.weights, parts, strict=True)]
+        yield lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), _integer(lib, total.bound))
+
+    def _span(self, span: Span, ii: int) -> int:
+        lib = self.lib
+        turn = _integer(lib, ii)
+        later, sooner = (lib.yices_add(lib.yices_mul(turn, self.stages[v]), self.residues[v]) for v in (span.after, span.before))
+        most = lib.yices_add(sooner, self.quantities[span.quantity])
+        term: int = lib.yices_arith_leq_atom(lib.yices_add(later, _integer(lib, span.distance * ii)), most)
         return term
+
+    def _model(self) -> Model:
+        model = self.api.yices_get_model(self.context, 1)
+        number, truth = ctypes.c_int64(), ctypes.c_int32()
+
+        def integer(term: int) -> int:
+            self.lib.yices_get_int64_value(model, term, ctypes.byref(number))
+            return int(number.value)
+
+        def boolean(term: int) -> bool:
+            self.lib.yices_get_bool_value(model, term, ctypes.byref(truth))
+            return bool(truth.value)
+
+        try:
+            return Model(
+                tuple(map(integer, self.residues)),
+                tuple(map(integer, self.stages)),
+                tuple((n, boolean(t)) for n, t in self.booleans.items()),
+            )
+        finally:
+            self.api.yices_free_model(model)
 
 
 def _integer(lib: Any, number: int) -> int:
@@ -145,32 +222,3 @@ def _context(api: Any) -> Any:
         return api.yices_new_context(config)
     finally:
         api.yices_free_config(config)
-
-
-def _check(api: Any, context: Any, terms: _Terms) -> int:
-    array = (ctypes.c_int32 * len(terms.assertions))(*terms.assertions)
-    if api.libyices.yices_assert_formulas(context, len(terms.assertions), array) < 0:
-        return int(api.STATUS_ERROR)
-    return int(api.yices_check_context(context, None))
-
-
-def _model(api: Any, context: Any, terms: _Terms, formula: Formula) -> Model:
-    model = api.yices_get_model(context, 1)
-    number, truth = ctypes.c_int64(), ctypes.c_int32()
-
-    def integer(term: int) -> int:
-        api.libyices.yices_get_int64_value(model, term, ctypes.byref(number))
-        return int(number.value)
-
-    def boolean(term: int) -> bool:
-        api.libyices.yices_get_bool_value(model, term, ctypes.byref(truth))
-        return bool(truth.value)
-
-    try:
-        return Model(
-            tuple(map(integer, terms.residues)),
-            tuple(map(integer, terms.stages)),
-            tuple((n, boolean(t)) for n, t in terms.booleans.items()),
-        )
-    finally:
-        api.yices_free_model(model)

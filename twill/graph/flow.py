@@ -22,6 +22,7 @@ _DATA_ROLES: dict[str, tuple[str, ...]] = {
     "tt.load": ("other",),
     "tt.store": ("value",),
     "tt.atomic_rmw": ("val",),
+    "arith.select": ("true_value", "false_value"),
     "tt.atomic_cas": ("cmp", "val"),
     "tt.descriptor_load": (),
     "tt.descriptor_store": ("src",),

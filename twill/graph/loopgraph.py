@@ -72,6 +72,7 @@ class LoopGraph:
     control   numbers of the ops of the body that are part of no node: the yield, counters and flags, fences
     symmetry  sub-tiles that may change places: names of the nodes of each, in the same order.  Exchanging two of them maps the graph
               onto itself.  Empty when the body is whole, or when its sub-tiles differ
+    subtile   how the body came to its sub-tiles, as `--subtile` takes it; "" when it is whole or cut along the rows of its products
     chains    runs of nodes that are one op to the scheduler, in order (`twill.graph.slices`)
     """
 
@@ -83,4 +84,5 @@ class LoopGraph:
     resident: tuple[tuple[str, int], ...] = ()
     control: tuple[int, ...] = ()
     symmetry: tuple[tuple[str, ...], ...] = ()
+    subtile: str = ""
     chains: tuple[tuple[str, ...], ...] = ()

@@ -7,23 +7,22 @@ those of the smaller shapes.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from twill.errors import BadInput, Place, Unsupported
 from twill.graph.axes import Axes, Axis, tile_of
 from twill.graph.axis_rules import Part, rank
-from twill.graph.build import graph_of
-from twill.graph.loopgraph import Edge, LoopGraph, Node
-from twill.graph.split import Split, split_program
+from twill.graph.coarsen import AXES, coarsen
+from twill.graph.copies import graph_of_copies
+from twill.graph.loopgraph import LoopGraph, Node
+from twill.graph.split import split_program
 from twill.program.ops import operand_groups
 from twill.program.program import Operation, TileProgram
 
 _WARPGROUP = 4
 _TENSOR_MEMORY_ROWS = 128
 _WGMMA_ROWS = 64
-_ACCESSES = ("tma_load", "tma_store", "tma_reduce", "async_copy", "global_load", "global_store", "atomic")
 
 
 def choices(graph: LoopGraph) -> tuple[int, ...]:
@@ -44,7 +43,8 @@ def split(graph: LoopGraph, parts: int, *, axis: str | None = None) -> LoopGraph
     """The graph of the loop body in `parts` sub-tiles.
 
     axis  the dimension to cut: "0", "1", ... of the loop's accumulator, or of what a node makes, e.g. "mma.1:0".  None: the rows of
-          the loop's matrix products
+          the loop's matrix products.  "x", "y" or "z": nothing is cut; the sub-tiles are the tiles of as many programs that are
+          neighbours along this axis of the grid (`twill.graph.coarsen`)
 
     Nodes that the dimension runs through are there once per sub-tile, named e.g. "mma.1/0" and "mma.1/1"; the others serve all.
     `program` of the result is the program in sub-tiles.  One part is the graph itself.
@@ -54,13 +54,24 @@ def split(graph: LoopGraph, parts: int, *, axis: str | None = None) -> LoopGraph
         raise BadInput(f"a loop body cannot be cut into {parts} sub-tiles.", remedy="Give a number from 1 on.")
     if parts == 1:
         return graph
+    if axis in AXES:
+        return _neighbours(graph, parts, axis)
     cutter = _Cutter(graph)
     chosen = cutter.rows() if axis is None else cutter.named(axis)
     cutter.refuse_obstacles(chosen)
     misfit = cutter.misfit(chosen, parts)
     if misfit:
         raise Unsupported(misfit, place=cutter.place(cutter.loop))
-    return cutter.cut(chosen, parts)
+    return cutter.cut(chosen, parts, axis)
+
+
+def _neighbours(graph: LoopGraph, parts: int, axis: str) -> LoopGraph:
+    """The loop of `parts` neighbouring programs in one."""
+    if any(node.subtile is not None for node in graph.nodes):
+        raise Unsupported("the loop body is in sub-tiles already.")
+    made = coarsen(graph.program, parts, axis=AXES.index(axis))
+    said = f"{parts} programs that are neighbours along {axis} are one; the grid has as many fewer, rounded up"
+    return graph_of_copies(made, graph, parts, f"{axis}={parts}", said)
 
 
 @dataclass(frozen=True)
@@ -200,23 +211,12 @@ class _Cutter:
         return sum(dict(self.products[index].measures)["macs"] for index in self._roles(axis))
 
     # ------------------------------------------------------------------------------------------------------------- the new graph
-    def cut(self, dimension: _Dimension, parts: int) -> LoopGraph:
-        """The graph of the body with the dimension cut."""
+    def cut(self, dimension: _Dimension, parts: int, name: str | None) -> LoopGraph:
+        """The graph of the body with the dimension, which the user called `name`, cut."""
         axis = dimension.axis
         warps = self.warps(axis, parts)
         made = split_program(self.axes, axis, parts, warps=warps)
-        loop = next(op for op in made.program.walk() if made.origins[op.index] == (self.graph.loop, None))
-        plain = graph_of(made.program, loop)
-        names = _names(plain, made)
-        nodes = tuple(replace(node, name=names[node.name], subtile=_owner(node, made)[1]) for node in plain.nodes)
-        edges = tuple(_renamed(edge, names) for edge in plain.edges if not _between_parts(edge, plain, made))
-        return replace(
-            plain,
-            nodes=nodes,
-            edges=edges,
-            decisions=(*self.graph.decisions, self._say(dimension, parts, warps)),
-            symmetry=_symmetry(nodes, edges, parts),
-        )
+        return graph_of_copies(made, self.graph, parts, f"{name}={parts}" if name else "", self._say(dimension, parts, warps))
 
     def _say(self, dimension: _Dimension, parts: int, warps: int) -> str:
         what = "rows" if Part.ROWS in self._roles(dimension.axis).values() else "elements"
@@ -240,51 +240,3 @@ def _adds(axes: Axes, product: Operation) -> bool:
         return definition is None or definition.get("value") is not False
     (added,) = groups["c"]
     return any(axes.origins((added, dim)) for dim in range(rank(axes.program.type(added))))
-
-
-def _owner(node: Node, made: Split) -> tuple[int, int | None]:
-    """The op of the whole program whose work a node does, and the sub-tile."""
-    return made.origins[node.operations[0]]
-
-
-def _names(plain: LoopGraph, made: Split) -> dict[str, str]:
-    """Name by position in the program -> kind, ordinal among the ops of the whole program, and sub-tile."""
-    ordinals: dict[tuple[str, int], int] = {}
-    seen: Counter[str] = Counter()
-    names: dict[str, str] = {}
-    for node in plain.nodes:
-        op, part = _owner(node, made)
-        suffix = "" if part is None else f"/{part}"
-        if (node.kind, op) not in ordinals or f"{node.kind}.{ordinals[node.kind, op]}{suffix}" in names.values():
-            seen[node.kind] += 1
-            ordinals[node.kind, op] = seen[node.kind]
-        names[node.name] = f"{node.kind}.{ordinals[node.kind, op]}{suffix}"
-    return names
-
-
-def _renamed(edge: Edge, names: dict[str, str]) -> Edge:
-    return replace(edge, src=names[edge.src], dst=names[edge.dst], value=names.get(edge.value, edge.value))
-
-
-def _between_parts(edge: Edge, plain: LoopGraph, made: Split) -> bool:
-    """Whether an edge orders the parts of one access to global memory, whose elements have no order among themselves."""
-    nodes = {node.name: node for node in plain.nodes}
-    src, dst = nodes[edge.src], nodes[edge.dst]
-    same = _owner(src, made)[0] == _owner(dst, made)[0] and _owner(src, made)[1] != _owner(dst, made)[1]
-    return edge.kind == "memory" and same and src.kind in _ACCESSES and dst.kind in _ACCESSES
-
-
-def _symmetry(nodes: tuple[Node, ...], edges: tuple[Edge, ...], parts: int) -> tuple[tuple[str, ...], ...]:
-    """The nodes of each sub-tile, if any two sub-tiles can be exchanged."""
-    members = [[node for node in nodes if node.subtile == part] for part in range(parts)]
-    names = [tuple(node.name for node in group) for group in members]
-    looks = [[replace(node, name="", operations=(), folded=(), subtile=None) for node in group] for group in members]
-    if any(look != looks[0] for look in looks):
-        return ()
-    links = {(edge.src, edge.dst, edge.distance, edge.kind) for edge in edges}
-    for other in names[1:]:
-        pairs = list(zip(names[0], other, strict=True))
-        swap = {**dict(pairs), **{b: a for a, b in pairs}}
-        if {(swap.get(src, src), swap.get(dst, dst), distance, kind) for src, dst, distance, kind in links} != links:
-            return ()
-    return tuple(names)

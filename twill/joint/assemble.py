@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from twill.joint.bounded import bound_objective, bound_starts
 from twill.joint.capacity import add_capacity
 from twill.joint.concurrency import add_concurrency, add_issue_order
-from twill.joint.crossing import OBJECTIVES
-from twill.joint.dependences import add_dependences
+from twill.joint.dependences import add_dependences, add_spills
 from twill.joint.exact import Excess, excesses
-from twill.joint.formula import Builder, Formula, Model
-from twill.joint.groups import add_groups
+from twill.joint.formula import Builder, Formula, Literal, Model
+from twill.joint.grants import add_grants
+from twill.joint.groups import Members, add_layer, most_groups, tie_groups
 from twill.joint.length import add_length
 from twill.joint.liveness import bound_instances
-from twill.joint.memory import add_memory
-from twill.joint.registers import add_registers
+from twill.joint.memory import add_memory, bound_rings
+from twill.joint.registers import add_registers, add_sm_registers
 from twill.joint.space import Options, Space
+from twill.joint.staging import bound_staging
 from twill.joint.straight_line import StraightLine
+from twill.joint.symmetry import add_symmetry
+from twill.joint.teams import Teams, require_teams
 from twill.problem import Problem
 from twill.schedule import Placement, Schedule
 
@@ -26,89 +31,169 @@ class Question:
     """A decision question.
 
     length   at most this many cycles per iteration; None: any length
-    at_most  (objective, bound) pairs, objectives as in `crossing.OBJECTIVES`
+    at_most  (objective, bound) pairs, objectives as in `bounded`
+    latest   (op number, cycles) pairs: the op starts at most that long after the first one
+    together (op number, op number, whether they share a group)
     counted  live instances that limits count per value (see `liveness`)
     bounded  no value may have more live instances than are counted: every model is exact, but "unsatisfiable" proves nothing
+    teams    sets of ops that share a group each, and no two the same one: "unsatisfiable" proves nothing (see `teams`)
+    grants   legal register grants exist: dear, and rarely what excludes a schedule, so only asked for once one has none (see `exact`)
     """
 
     problem: Problem
     ii: int
     length: int | None = None
     at_most: tuple[tuple[str, int], ...] = ()
+    latest: tuple[tuple[int, int], ...] = ()
+    together: tuple[tuple[int, int, bool], ...] = ()
     options: Options = field(default_factory=Options)
     counted: int = 2
     bounded: bool = False
+    teams: Teams = ()
+    grants: bool = False
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether a family is left out, so that an answer need not be a schedule."""
+        options = self.options
+        return options.literal or not (options.memory and options.groups and options.blocking and options.registers)
 
     def refined(self, found: list[Excess]) -> Question:
-        """The same question, counting more live instances, at most as many as `found` shows to matter.
+        """The same question, counting more live instances, at most as many as `found` shows to matter; with grants where one lacks.
 
         Twice as many is usually enough: what exceeds a limit does so with a few instances of large values, not with the many that a
         small value may have.
         """
         needed = max(e.counted for e in found)
-        return replace(self, counted=max(self.counted, min(needed, 2 * self.counted)))
+        grants = self.grants or any(e.family == "grants" for e in found)
+        return replace(self, counted=max(self.counted, min(needed, 2 * self.counted)), grants=grants)
+
+
+class _Layer(NamedTuple):
+    """Numbered groups: their switch, who is in which, and how many of the pairs that were asked about know of them."""
+
+    switch: Literal
+    members: Members
+    tied: int
+
+
+class System:
+    """All questions about one problem at one initiation interval: their formulas share a stem, in which every family has a switch.
+
+    copies   of the published straight-line program (`Options.literal`); None for the steady state
+    counted  as in Question
+    """
+
+    def __init__(self, problem: Problem, ii: int, options: Options, counted: int, copies: int | None = None) -> None:
+        rules = replace(problem.rules, window="cycles") if options.literal else problem.rules
+        self.problem, self.counted, self.copies = replace(problem, rules=rules), counted, copies
+        # Lemma 3 is about the steady state; the published system is left every stage that its length has room for.
+        stages = stage_limit(problem, ii) if copies is None else copies
+        names = (*(op.name for op in problem.ops), "(origin)")
+        self.build = Builder(ii, stages, names, anchor=_anchor(problem) if options.symmetry else NO_ANCHOR)
+        self.space = Space(self.problem, options, self.build, {name: i for i, name in enumerate(names[:-1])})
+        self.switches = {name: self.build.boolean(f"({name})") for name in ("memory", "groups", "blocking", "registers", "symmetry")}
+        self.layers: dict[tuple[int, bool], _Layer] = {}
+        self._stem()
+
+    def _stem(self) -> None:
+        build, space = self.build, self.space
+        add_capacity(space)
+        add_dependences(space, within=self.copies)
+        with build.under(self.switches["groups"]):
+            add_spills(space, within=self.copies)
+        with build.under(self.switches["blocking"]):
+            add_concurrency(space)
+            if self.problem.rules.in_order:
+                add_issue_order(space)
+        program = None if self.copies is None else StraightLine(space, self.copies)
+        with build.under(self.switches["memory"]):
+            add_memory(space, self.counted) if program is None else program.add_memory()
+        with build.under(self.switches["registers"]):
+            add_registers(space, self.counted) if program is None else program.add_registers()
+        with build.under(self.switches["symmetry"]):
+            add_symmetry(space)
+
+    def complete(self, question: Question) -> int:
+        """Numbered groups with which no schedule is missed that could answer the question."""
+        bounds = dict(question.at_most)
+        limit = self.problem.limits.warps
+        most = most_groups(self.problem, min(limit, bounds.get("warps", limit)))
+        return min(most, bounds.get("groups", most))
+
+    def formula(self, question: Question, groups: int | None) -> Formula:
+        """The formula of a question with at least `groups` numbered groups; None: a relaxation, in which groups have no numbers."""
+        build, options = self.build, question.options
+        layer = None if groups is None or not options.groups else self._layer(groups, question.grants)
+        build.settle()
+        if options.memory:
+            build.require(self.switches["memory"])
+        if options.groups:
+            for name in ("blocking", "registers"):
+                if getattr(options, name):
+                    build.require(self.switches[name])
+            build.require(self.switches["groups"])
+        if options.symmetry:
+            build.require(self.switches["symmetry"])
+        if question.bounded:
+            bound_instances(self.space, self.counted)
+            if self.problem.rules.rings:
+                bound_rings(self.space, self.counted)
+                bound_staging(self.space, self.counted)
+        if question.length is not None:
+            add_length(self.space, question.length)
+        require_teams(self.space, question.teams)
+        for objective, bound in question.at_most:
+            bound_objective(self.space, objective, bound, self.counted)
+        bound_starts(self.space, question.latest)
+        for u, v, together in question.together:
+            build.require(self.space.same(u, v) if together else -self.space.same(u, v))
+        if layer is not None:
+            build.require(layer.switch)
+            tie_groups(self.space, list(self.space.same_group)[layer.tied :])
+        # The origin may lie anywhere in its turn, which adds one stage.
+        made = build.formula(None if question.length is None else question.length // question.ii + 1)
+        build.drop()
+        return made
+
+    def _layer(self, count: int, grants: bool) -> _Layer:
+        """The smallest layer of at least `count` numbered groups, which are then the groups in use."""
+        build, space = self.build, self.space
+        fitting = [most for most, granted in self.layers if most >= count and granted == grants]
+        if fitting:
+            count = min(fitting)
+        else:
+            switch = build.boolean(f"({count} groups)")
+            with build.under(switch):
+                add_layer(space, count)
+            tied = len(space.same_group)  # pairs that are only asked about below are tied for each question
+            with build.under(build.both((switch, self.switches["registers"]))):
+                if self.copies is None:
+                    add_sm_registers(space, self.counted)
+                    if grants:
+                        add_grants(space, self.counted)
+            self.layers[count, grants] = _Layer(switch, space.members, tied)
+        layer = self.layers[count, grants]
+        space.members, space.group_count = layer.members, count
+        return layer
+
+
+NO_ANCHOR = -1
 
 
 def assemble(question: Question) -> tuple[Formula, Space]:
     """The formula of a question, and the variables by which `decode` reads a model of it."""
-    problem, options = _as_read(question), question.options
-    names = (*(op.name for op in problem.ops), "(origin)")
-    build = Builder(question.ii, _stages(question), names, anchor=_anchor(problem))
-    space = Space(problem, options, build, {name: i for i, name in enumerate(names[:-1])})
-    if options.groups:
-        add_groups(space)
-    add_capacity(space)
-    add_dependences(space, within=_copies(question) if options.literal else None)
-    if options.blocking and options.groups:
-        add_concurrency(space)
-        if problem.rules.in_order:
-            add_issue_order(space)
-    if options.literal:
-        _add_straight_line(space, question)
-    else:
-        _add_steady_state(space, question)
-    if question.length is not None:
-        add_length(space, question.length)
-    for objective, bound in question.at_most:
-        build.at_most(OBJECTIVES[objective](space), bound)
-    return build.formula(), space
+    system = make_system(question)
+    return system.formula(question, system.complete(question)), system.space
 
 
-def _as_read(question: Question) -> Problem:
-    """The problem as the reading takes it: in the published one a waiting op waits out whole spans."""
-    problem = question.problem
-    return replace(problem, rules=replace(problem.rules, window="cycles")) if question.options.literal else problem
-
-
-def _copies(question: Question) -> int:
-    """Copies of the published straight-line program."""
-    assert question.length is not None, "the published system is about one length"
-    return -(-question.length // question.ii)
-
-
-def _stages(question: Question) -> int:
-    """The largest stage.  Lemma 3 is about the steady state; the published system is left every stage that its length has room for."""
+def make_system(question: Question) -> System:
+    """The system that answers the question, and others like it."""
+    copies = None
     if question.options.literal:
-        return _copies(question)
-    return stage_limit(question.problem, question.ii, question.length)
-
-
-def _add_steady_state(space: Space, question: Question) -> None:
-    options = question.options
-    if question.bounded:
-        bound_instances(space, question.counted)
-    if options.memory:
-        add_memory(space, question.counted)
-    if options.registers and options.groups:
-        add_registers(space, question.counted)
-
-
-def _add_straight_line(space: Space, question: Question) -> None:
-    program = StraightLine(space, _copies(question))
-    if question.options.memory:
-        program.add_memory()
-    if question.options.registers and question.options.groups:
-        program.add_registers()
+        assert question.length is not None, "the published system is about one length"
+        copies = -(-question.length // question.ii)
+    return System(question.problem, question.ii, question.options, question.counted, copies)
 
 
 def _anchor(problem: Problem) -> int:
@@ -117,7 +202,7 @@ def _anchor(problem: Problem) -> int:
     return demand.index(max(demand))
 
 
-def stage_limit(problem: Problem, ii: int, length: int | None = None) -> int:
+def stage_limit(problem: Problem, ii: int) -> int:
     """Stages that a schedule ever needs at this interval.
 
     Take a schedule and close steps between neighbouring stages (formulation 4.6, Lemma 3) until none can be closed.  A step stays
@@ -127,11 +212,10 @@ def stage_limit(problem: Problem, ii: int, length: int | None = None) -> int:
     their upper ends are distinct ops, and so are their lower ends.  Hence the span is at most the sum over ops of the widest
     dependence that can end there from below, and likewise from above.
     """
-    ops = problem.by_name
     upper: dict[str, int] = {}
     lower: dict[str, int] = {}
     for d in problem.dependences:
-        forward = max(0, -(-(d.delay + ops[d.src].spill + ii - 1) // ii) - d.distance)
+        forward = max(0, -(-(d.delay + problem.spill(d) + ii - 1) // ii) - d.distance)
         for ends, name, reach in (
             (upper, d.dst, forward),
             (lower, d.src, forward),
@@ -139,9 +223,8 @@ def stage_limit(problem: Problem, ii: int, length: int | None = None) -> int:
             (lower, d.dst, d.distance),
         ):
             ends[name] = max(ends.get(name, 0), reach)
-    free = min(sum(upper.values()), sum(lower.values()))
     # With a length, the origin may lie anywhere in its turn, which adds one stage.
-    return free + 1 if length is None else min(free + 1, length // ii + 1)
+    return min(sum(upper.values()), sum(lower.values())) + 1
 
 
 def decode(space: Space, model: Model) -> Schedule:
@@ -161,23 +244,4 @@ def decode(space: Space, model: Model) -> Schedule:
     return Schedule(ii, length, tuple(placements))
 
 
-def encode(formula: Formula, space: Space, schedule: Schedule) -> Model:
-    """The model that `schedule` is: inverse of `decode`.  Whether it satisfies the formula is for `formula.evaluate` to say."""
-    ii = space.ii
-    starts = [p.start for p in schedule.placements]
-    turn = -starts[formula.anchor] % ii  # rotate in time so that the anchor's residue is 0
-    moved = [*(start + turn for start in starts), turn]
-    groups = [p.group for p in schedule.placements]
-    truth: dict[int, bool] = {}
-    for (v, g), literal in space.members.items():
-        truth[literal] = groups[v] == g + 1
-    for (u, v), literal in space.same_group.items():
-        truth[literal] = groups[u] == groups[v]
-    return Model(
-        tuple(start % ii for start in moved),
-        tuple(start // ii for start in moved),
-        tuple(sorted((literal, value) for literal, value in truth.items() if literal > 1)),
-    )
-
-
-__all__ = ["Options", "Question", "assemble", "decode", "encode", "excesses", "stage_limit"]
+__all__ = ["Options", "Question", "System", "assemble", "decode", "excesses", "make_system", "stage_limit"]

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-import numpy as np
+_MOST = 2**40
+"""Along a positive cycle paths grow without end; beyond this they are cut."""
 
-_NONE = -(2**60)
 
-
-def longest_paths(count: int, arcs: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+def longest_paths(count: int, arcs: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     """Pairs (u, v, gap) with M_v - M_u >= gap along some path of two or more arcs that says more than the direct arc.
 
     `arcs` are (u, v, delay - distance * II).  The graph must have no positive cycle; with one, the numbers are still consequences
     of the arcs (they only grow), so nothing wrong is derived from an infeasible interval.
     """
-    direct = np.full((count, count), _NONE, dtype=np.int64)
+    direct: list[dict[int, int]] = [{} for _ in range(count)]
     for u, v, gap in arcs:
-        direct[u, v] = max(direct[u, v], gap)
-    best = direct.copy()
+        direct[u][v] = max(gap, direct[u].get(v, gap))
+    best = [dict(row) for row in direct]
     for k in range(count):
-        through = best[:, k : k + 1] + best[k : k + 1, :]
-        best = np.maximum(best, np.where(through > _NONE // 2, through, _NONE))
-        best = np.minimum(best, 2**40)
-    for u in range(count):
-        for v in range(count):
-            if u != v and best[u, v] > direct[u, v] and best[u, v] > _NONE // 2:
-                yield u, v, int(best[u, v])
+        onwards = list(best[k].items())
+        for row in best:
+            through = row.get(k)
+            if through is not None:
+                for v, gap in onwards:
+                    if through + gap > row.get(v, -_MOST):
+                        row[v] = min(through + gap, _MOST)
+    for u, row in enumerate(best):
+        yield from ((u, v, gap) for v, gap in sorted(row.items()) if u != v and gap > direct[u].get(v, -_MOST))

@@ -40,6 +40,8 @@ def add_issue_order(space: Space) -> None:
                 apart = -space.same(o, v)
                 _separate(space, v, o, other, (apart,))
                 _separate(space, o, v, length, (apart,))
+    if not space.options.redundant:
+        return
     build = space.build
     for w, _ in spans:
         # Implied by the separation; tells the solver that a group is full before it has ordered the ops.
@@ -51,7 +53,7 @@ def _waits(space: Space, v: int) -> Literal:
     incoming = [d for d in space.problem.dependences if space.number[d.dst] == v]
     if any(d.blocking for d in incoming):
         return TRUE
-    sources = {space.number[d.src] for d in incoming if space.problem.op(d.src).registers > 0}
+    sources = {space.number[d.src] for d in incoming if space.problem.moves(d)}
     return space.build.either(-space.same(u, v) for u in sorted(sources))
 
 

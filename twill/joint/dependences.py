@@ -8,47 +8,41 @@ With `cross_warp` off a register value stays in its group: regs(u) > 0  =>  g(u)
 from __future__ import annotations
 
 from twill.joint.closure import longest_paths
-from twill.joint.formula import FALSE
+from twill.joint.formula import FALSE, TRUE
 from twill.joint.space import Space
 from twill.problem import Dependence
 
 
 def add_dependences(space: Space, *, within: int | None = None) -> None:
-    """Add families D and S' for every dependence, and their longest-path consequences when the options ask for them.
+    """Add family D for every dependence, and its longest-path consequences when the options ask for them.
 
     within  copies of a straight-line program: a dependence that reaches past them binds nobody there
     """
     kept = [d for d in space.problem.dependences if within is None or d.distance < within]
-    for dep in space.problem.dependences:
-        if within is None or dep.distance < within:
-            _delay(space, dep)
-        _stay(space, dep)
-    if space.options.closure:
+    for dep in kept:
+        space.build.precede(*space.ends(dep), certain_delay(space, dep), dep.distance)
+    if space.options.redundant:
         _add_closure(space, kept)
 
 
-def _delay(space: Space, dep: Dependence) -> None:
-    u, v = space.ends(dep)
-    source = space.ops[u]
-    space.build.precede(u, v, certain_delay(space, dep), dep.distance)
-    if not space.options.groups or u == v or not space.problem.rules.cross_warp:
-        return
-    together = space.same(u, v)
-    if source.spill > 0 and together not in (FALSE, -FALSE):
-        space.build.precede(u, v, dep.delay + source.spill, dep.distance, unless=together)
-
-
-def _stay(space: Space, dep: Dependence) -> None:
-    u, v = space.ends(dep)
-    if space.options.groups and u != v and not space.problem.rules.cross_warp and space.ops[u].registers > 0:
-        space.build.require(space.same(u, v))
+def add_spills(space: Space, *, within: int | None = None) -> None:
+    """Add family S' for every dependence; `within` as for `add_dependences`."""
+    crossing = space.problem.rules.cross_warp
+    for dep in space.problem.dependences:
+        u, v = space.ends(dep)
+        together = space.same(u, v)
+        if not crossing and space.problem.moves(dep):
+            space.build.require(together)
+        spill = space.problem.spill(dep)
+        if crossing and spill > 0 and together not in (FALSE, TRUE) and (within is None or dep.distance < within):
+            space.build.precede(u, v, dep.delay + spill, dep.distance, unless=together)
 
 
 def certain_delay(space: Space, dep: Dependence) -> int:
     """Delay that holds in every grouping: the spill is certain when the ends can never share a group."""
     u, v = space.ends(dep)
-    crossing = space.problem.rules.cross_warp and space.same(u, v) == FALSE
-    return dep.delay + (space.ops[u].spill if crossing else 0)
+    crossing = space.problem.rules.cross_warp and space.decided(u, v) == FALSE
+    return dep.delay + (space.problem.spill(dep) if crossing else 0)
 
 
 def _add_closure(space: Space, dependences: list[Dependence]) -> None:

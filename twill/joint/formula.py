@@ -5,13 +5,20 @@ residues and differences of stages, so nothing in the formula is indexed by time
 length of the schedule, and an "unsatisfiable" holds for every length at once.
 
 Three constraint shapes stay structured (Precedence, NoOverlap, AtMost), because engines with native forms of them are faster; each
-has a plain clausal form here for engines that have none.
+has a plain clausal form in `clauses` for engines that have none.  The parts are named tuples, which are made and compared fast: a
+formula has tens of thousands.
+
+Many questions are asked about one problem at one interval.  Their formulas share a stem, made by one Builder, so that an engine can
+keep what it made of the stem: see `Builder.settle` and `Formula.beyond`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
 
 # A literal is a node number; its negative is the negation.  Node 1 is "true".
 Literal = int
@@ -19,15 +26,13 @@ TRUE: Literal = 1
 FALSE: Literal = -1
 
 
-@dataclass(frozen=True)
-class Boolean:
+class Boolean(NamedTuple):
     """A free Boolean variable; the name is for people."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """x[left] - x[right] >= bound, over residues (`stage` False) or stages (`stage` True)."""
 
     stage: bool
@@ -36,18 +41,17 @@ class Difference:
     bound: int
 
 
-@dataclass(frozen=True)
-class Or:
+class Or(NamedTuple):
     """At least one of the literals."""
 
     literals: tuple[Literal, ...]
 
 
 Node = Boolean | Difference | Or
+Clause = tuple[Literal, ...]
 
 
-@dataclass(frozen=True)
-class Precedence:
+class Precedence(NamedTuple):
     """M[after] + distance * II - M[before] >= delay, unless literal `unless` holds."""
 
     before: int
@@ -57,15 +61,13 @@ class Precedence:
     unless: Literal = FALSE
 
 
-@dataclass(frozen=True)
-class NoOverlap:
+class NoOverlap(NamedTuple):
     """Reservations of one exclusive unit, modulo II: (variable, offset, duration) each; durations at most II."""
 
     items: tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True)
-class AtMost:
+class AtMost(NamedTuple):
     """sum of weight over the true literals <= bound, or <= bound + quantity number `allowance`; weights positive."""
 
     terms: tuple[tuple[int, Literal], ...]
@@ -73,13 +75,46 @@ class AtMost:
     allowance: int | None = None
 
 
-@dataclass(frozen=True)
-class Total:
-    """The sum of the quantities from number `first` up to, not including, `last` is at most `bound`; each is at least 0."""
+class Total(NamedTuple):
+    """The quantities from number `first` up to, not including, `last`: each a multiple of `step`, at least 0, their sum at most `bound`.
+
+    `weights`, one for each, multiply the quantities in the sum; () means 1.
+    """
 
     first: int
     last: int
     bound: int
+    step: int = 1
+    weights: tuple[int, ...] = ()
+
+    def sum(self, values: Sequence[Any]) -> Any:
+        """The weighted sum for the values, or variables, of these quantities."""
+        weights = self.weights or (1,) * len(values)
+        return sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+class Span(NamedTuple):
+    """M[after] + distance * II - M[before] is at most quantity number `quantity`."""
+
+    before: int
+    after: int
+    distance: int
+    quantity: int
+
+
+class Extent(NamedTuple):
+    """How many of each part of a formula: the first that many."""
+
+    nodes: int = 0
+    asserted: int = 0
+    precedences: int = 0
+    no_overlaps: int = 0
+    at_mosts: int = 0
+    totals: int = 0
+    spans: int = 0
+
+
+NOTHING = Extent()
 
 
 @dataclass(frozen=True)
@@ -91,6 +126,10 @@ class Formula:
     names        one name per variable pair (residue, stage)
     anchor       variable whose residue is 0 (symmetry: rotation in time)
     nodes        nodes[i - 1] defines literal i, operands before users; node 1 stands for true (its entry is a placeholder)
+    asserted     clauses: at least one literal of each holds
+    highest      the largest stage that a model needs, where that is known to be less than `stage_limit`
+    source       number of the Builder
+    stem         the parts that all later formulas of the same Builder begin with; nodes are never taken back
     """
 
     ii: int
@@ -98,16 +137,41 @@ class Formula:
     names: tuple[str, ...]
     anchor: int
     nodes: tuple[Node, ...]
-    asserted: tuple[Literal, ...]
+    asserted: tuple[Clause, ...]
     precedences: tuple[Precedence, ...]
     no_overlaps: tuple[NoOverlap, ...]
     at_mosts: tuple[AtMost, ...]
     totals: tuple[Total, ...] = ()
+    spans: tuple[Span, ...] = ()
+    highest: int | None = None
+    source: int = field(default=0, compare=False)
+    stem: Extent = field(default=NOTHING, compare=False)
 
     @property
     def quantities(self) -> int:
         """Number of quantities."""
         return max((total.last for total in self.totals), default=0)
+
+    @property
+    def lasting(self) -> Formula:
+        """The stem alone, without nodes."""
+        return replace(self, **{name: getattr(self, name)[:most] for name, most in self.stem._replace(nodes=0)._asdict().items()})
+
+    @property
+    def question(self) -> Formula:
+        """What is said beyond the stem, without nodes."""
+        return replace(self.beyond(self.stem), nodes=())
+
+    def beyond(self, known: Extent) -> Formula:
+        """What is left of the formula for someone who has the first `known` parts of it; literals keep their numbers."""
+        parts = {name: getattr(self, name)[had:] for name, had in known._asdict().items()}
+        return replace(self, **parts, stem=Extent(*(most - had for most, had in zip(self.stem, known, strict=True))))
+
+    def after(self, known: Formula) -> Formula:
+        """The inverse of `beyond`: the whole formula, of which stem and nodes of `known` have been left out."""
+        kept = known.stem._replace(nodes=len(known.nodes))
+        parts = {name: getattr(known, name)[:had] + getattr(self, name) for name, had in kept._asdict().items()}
+        return replace(self, **parts, stem=Extent(*(most + had for most, had in zip(self.stem, kept, strict=True))))
 
 
 @dataclass(frozen=True)
@@ -122,6 +186,9 @@ class Model:
     booleans: tuple[tuple[int, bool], ...]
 
 
+_SOURCES = count(1)
+
+
 @dataclass
 class Builder:
     """Collects a Formula; simplifies as it goes and shares equal nodes."""
@@ -132,11 +199,17 @@ class Builder:
     anchor: int = 0
     nodes: list[Node] = field(default_factory=lambda: [Or(())])
     index: dict[Node, int] = field(default_factory=dict)
-    asserted: list[Literal] = field(default_factory=list)
+    asserted: list[Clause] = field(default_factory=list)
     precedences: list[Precedence] = field(default_factory=list)
     no_overlaps: list[NoOverlap] = field(default_factory=list)
     at_mosts: list[AtMost] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    guard: Literal = TRUE
+    stem: Extent = NOTHING
+    source: int = field(default_factory=lambda: next(_SOURCES))
+
+    # Nodes -------------------------------------------------------------------------------------------------------------------
 
     def _share(self, node: Node) -> Literal:
         found = self.index.get(node)
@@ -178,12 +251,9 @@ class Builder:
 
     def either(self, literals: Iterable[Literal]) -> Literal:
         """Disjunction."""
-        found: set[Literal] = set()
-        for literal in literals:
-            if literal == TRUE or -literal in found:
-                return TRUE
-            if literal != FALSE:
-                found.add(literal)
+        found = _distinct(literals)
+        if found is None:
+            return TRUE
         if not found:
             return FALSE
         if len(found) == 1:
@@ -192,13 +262,24 @@ class Builder:
 
     def both(self, literals: Iterable[Literal]) -> Literal:
         """Conjunction."""
-        return -self.either(-literal for literal in literals)
+        return -self.either([-literal for literal in literals])
+
+    # Statements --------------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def under(self, literal: Literal) -> Iterator[None]:
+        """Clauses and sums that are asserted meanwhile hold only if `literal` does."""
+        before, self.guard = self.guard, literal
+        try:
+            yield
+        finally:
+            self.guard = before
 
     def require(self, *literals: Literal) -> None:
         """Assert the disjunction of `literals`."""
-        clause = self.either(literals)
-        if clause != TRUE:
-            self.asserted.append(clause)
+        found = _distinct((*literals, -self.guard))
+        if found is not None:
+            self.asserted.append(tuple(sorted(found)))
 
     def imply(self, condition: Literal, *literals: Literal) -> None:
         """Assert: if `condition` then one of `literals`."""
@@ -206,6 +287,8 @@ class Builder:
 
     def precede(self, before: int, after: int, delay: int, distance: int, unless: Literal = FALSE) -> None:
         """Assert a Precedence; a loop on one variable is decided here."""
+        if self.guard != TRUE:
+            unless = self.either((unless, -self.guard))
         if unless == TRUE:
             return
         if before == after:
@@ -215,15 +298,15 @@ class Builder:
         self.precedences.append(Precedence(before, after, delay, distance, unless))
 
     def exclusive(self, items: Iterable[tuple[int, int, int]]) -> None:
-        """Assert a NoOverlap; collisions of one op with itself are decided here."""
+        """Assert a NoOverlap, whatever the guard; collisions of one op with itself are decided here."""
         kept = tuple(items)
         for i, (u, offset_u, length_u) in enumerate(kept):
             if length_u > self.ii:
-                self.require(FALSE)
+                self.require()
             for v, offset_v, length_v in kept[:i]:
                 gap = (offset_u - offset_v) % self.ii
                 if u == v and (gap < length_v or self.ii - gap < length_u):
-                    self.require(FALSE)
+                    self.require()
         if len({v for v, _, _ in kept}) > 1:
             self.no_overlaps.append(NoOverlap(kept))
 
@@ -236,32 +319,61 @@ class Builder:
             elif literal != FALSE and weight > 0:
                 merged[literal] = merged.get(literal, 0) + weight
         if bound < 0:
-            self.require(FALSE)
+            self.require()
             return
         for literal, weight in list(merged.items()):
             if weight > bound:
                 self.require(-literal)
                 del merged[literal]
-        if sum(merged.values()) > bound:
+        total = sum(merged.values())
+        if total > bound:
+            if self.guard != TRUE:
+                merged[self.guard], bound = total - bound, total
             self.at_mosts.append(AtMost(tuple((w, x) for x, w in sorted(merged.items())), bound))
 
-    def share_out(self, count: int, bound: int) -> range:
-        """`count` fresh quantities whose sum is at most `bound`; their numbers."""
+    def share_out(self, number: int, bound: int, *, step: int = 1, weights: tuple[int, ...] = ()) -> range:
+        """`number` fresh quantities, multiples of `step`, whose weighted sum is at most `bound` whatever the guard; their numbers."""
         first = self.totals[-1].last if self.totals else 0
-        self.totals.append(Total(first, first + count, bound))
-        return range(first, first + count)
+        self.totals.append(Total(first, first + number, bound, step, weights))
+        return range(first, first + number)
+
+    def span(self, before: int, after: int, distance: int, quantity: int) -> None:
+        """Assert a Span, whatever the guard."""
+        self.spans.append(Span(before, after, distance, quantity))
 
     def at_most_quantity(self, terms: Iterable[tuple[int, Literal]], condition: Literal, quantity: int) -> None:
         """Assert: if `condition`, then sum of weights of true literals <= quantity."""
         kept = [(weight, literal) for weight, literal in terms if literal != FALSE and weight > 0]
+        condition = self.both((condition, self.guard))
         if condition == FALSE or not kept:
             return
         most = 0 if condition == TRUE else sum(weight for weight, _ in kept)
         guard = [] if condition == TRUE else [(most, condition)]
         self.at_mosts.append(AtMost(tuple(kept + guard), most, quantity))
 
-    def formula(self) -> Formula:
-        """The formula as collected so far; the builder may go on afterwards."""
+    # Formulas ----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def extent(self) -> Extent:
+        """How much is collected."""
+        parts: tuple[Sized, ...] = (self.nodes, self.asserted, self.precedences, self.no_overlaps, self.at_mosts, self.totals, self.spans)
+        return Extent(*(len(part) for part in parts))
+
+    def settle(self) -> None:
+        """What is collected so far belongs to the stem: to every later formula."""
+        self.stem = self.extent
+
+    def drop(self) -> None:
+        """Take back all statements beyond the stem; nodes stay, since they only define."""
+        del self.asserted[self.stem.asserted :]
+        del self.precedences[self.stem.precedences :]
+        del self.no_overlaps[self.stem.no_overlaps :]
+        del self.at_mosts[self.stem.at_mosts :]
+        del self.totals[self.stem.totals :]
+        del self.spans[self.stem.spans :]
+
+    def formula(self, highest: int | None = None) -> Formula:
+        """The formula as collected so far; the builder may go on afterwards.  `highest` as in Formula."""
         return Formula(
             self.ii,
             self.stage_limit,
@@ -273,97 +385,19 @@ class Builder:
             tuple(self.no_overlaps),
             tuple(self.at_mosts),
             tuple(self.totals),
+            tuple(self.spans),
+            highest,
+            self.source,
+            self.stem,
         )
 
 
-def precedence_clauses(build: Builder, constraint: Precedence) -> Iterator[tuple[Literal, ...]]:
-    """Clausal form of a Precedence.
-
-    With D the difference of residues (after - before) and S that of stages, S + distance >= ceil((delay - D) / II).  The right side
-    exceeds j exactly when D < delay - j * II, so for every j: D >= delay - j * II, or S >= j + 1 - distance.
-    """
-    p, ii = constraint, build.ii
-    # D < II, so D >= delay - j * II never holds for this j; the clauses of smaller j follow from it.
-    j = (p.delay - ii) // ii
-    while True:
-        wide = build.residue_ge(p.after, p.before, p.delay - j * ii)
-        if wide == TRUE:
-            return
-        yield p.unless, wide, build.stage_ge(p.after, p.before, j + 1 - p.distance)
-        j += 1
-
-
-def no_overlap_clauses(build: Builder, constraint: NoOverlap) -> Iterator[tuple[Literal, ...]]:
-    """Clausal form of a NoOverlap: each pair is separated around the circle of II cycles.
-
-    For reservations u, v there is a turn k with length_u <= D + shift + k * II <= II - length_v, D = residue_v - residue_u.
-    """
-    ii = build.ii
-    for i, (v, offset_v, length_v) in enumerate(constraint.items):
-        for u, offset_u, length_u in constraint.items[:i]:
-            if u == v or length_u == 0 or length_v == 0:
-                continue
-            shift = (offset_v - offset_u) % ii
-            low, high = length_u - shift, ii - length_v - shift
-            # Exactly one turn fits or none: low <= D + k*II <= high for k in -1, 0, 1.  As clauses: D lies outside every gap
-            # (high - k*II, low - (k-1)*II) between two turns.
-            for k in (-1, 0, 1, 2):
-                yield build.residue_ge(u, v, k * ii - high), build.residue_ge(v, u, low - (k - 1) * ii)
-
-
-def evaluate(formula: Formula, model: Model) -> str | None:
-    """Check a model against the formula exactly; None when it satisfies every part, else one sentence on the first that fails."""
-    ii = formula.ii
-    if len(model.residues) != len(formula.names) or len(model.stages) != len(formula.names):
-        return "the model does not give a residue and a stage for every op"
-    for name, residue, stage in zip(formula.names, model.residues, model.stages, strict=True):
-        if not (0 <= residue < ii and 0 <= stage <= formula.stage_limit):
-            return f"residue {residue} or stage {stage} of {name} is out of range"
-    truth = dict(model.booleans)
-    holds: list[bool] = [True]
-    for number, node in enumerate(formula.nodes[1:], start=2):
-        holds.append(_node_holds(node, number, model, truth, holds))
-
-    def true(literal: Literal) -> bool:
-        return holds[literal - 1] if literal > 0 else not holds[-literal - 1]
-
-    for clause in formula.asserted:
-        if not true(clause):
-            return "a required clause is false"
-    start = [ii * s + r for s, r in zip(model.stages, model.residues, strict=True)]
-    for p in formula.precedences:
-        if start[p.after] + p.distance * ii - start[p.before] < p.delay and not true(p.unless):
-            return f"{formula.names[p.after]} starts less than {p.delay} cycles after {formula.names[p.before]}"
-    needed = [0] * formula.quantities
-    for limit in formula.at_mosts:
-        excess = sum(weight for weight, literal in limit.terms if true(literal)) - limit.bound
-        if limit.allowance is not None:
-            needed[limit.allowance] = max(needed[limit.allowance], excess)
-        elif excess > 0:
-            return f"a sum exceeds its limit {limit.bound}"
-    for total in formula.totals:
-        if sum(needed[total.first : total.last]) > total.bound:
-            return f"quantities exceed their total {total.bound}"
-    for unit in formula.no_overlaps:
-        clash = _overlap(unit, model, ii)
-        if clash:
-            return f"{formula.names[clash[0]]} and {formula.names[clash[1]]} overlap on one unit"
-    return None
-
-
-def _node_holds(node: Node, number: int, model: Model, truth: dict[int, bool], holds: list[bool]) -> bool:
-    if isinstance(node, Boolean):
-        return truth.get(number, False)
-    if isinstance(node, Difference):
-        values = model.stages if node.stage else model.residues
-        return values[node.left] - values[node.right] >= node.bound
-    return any(holds[x - 1] if x > 0 else not holds[-x - 1] for x in node.literals)
-
-
-def _overlap(unit: NoOverlap, model: Model, ii: int) -> tuple[int, int] | None:
-    for i, (v, offset_v, length_v) in enumerate(unit.items):
-        for u, offset_u, length_u in unit.items[:i]:
-            gap = (model.residues[v] + offset_v - model.residues[u] - offset_u) % ii
-            if length_u and length_v and (gap < length_u or ii - gap < length_v) and (u != v):
-                return u, v
-    return None
+def _distinct(literals: Iterable[Literal]) -> set[Literal] | None:
+    """The literals of a disjunction without those that are false; None when it is true."""
+    found: set[Literal] = set()
+    for literal in literals:
+        if literal == TRUE or -literal in found:
+            return None
+        found.add(literal)
+    found.discard(FALSE)
+    return found

@@ -24,10 +24,12 @@ from twill.joint.space import Space
 def users(space: Space, v: int) -> list[tuple[int, int, int]]:
     """(user, distance, cycles held after the user's start) of the value of op v; order-only dependences do not keep it alive."""
     if not space.users:
+        found: dict[int, set[tuple[int, int, int]]] = {}
         for d in space.problem.dependences:
             if d.carries_value:
-                space.users.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance, space.problem.held(d)))
-    return sorted(space.users.get(v, ()))
+                found.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance, space.problem.held(d)))
+        space.users.update((v, sorted(uses)) for v, uses in found.items())
+    return space.users.get(v, [])
 
 
 def count(space: Space, v: int, w: int, up_to: int) -> tuple[Literal, ...]:
@@ -51,13 +53,27 @@ def _at_least(space: Space, v: int, w: int, k: int) -> Literal:
     build, ii = space.build, space.ii
     later = build.residue_ge(v, w, 1)  # the instance of this turn is not born yet
     ways: list[Literal] = []
+    delays = _delays(space, v)
     for x, distance, held in users(space, v):
         most = -(-(held + ii - 1) // ii)
+        # The dependence itself: stage_x - stage_v + distance >= (delay - residues) / II > delay / II - 1.
+        nearest = delays[x, distance] // ii - distance
         for turns in range(most + 1):
             # turns >= t holds when r_x + held - r_w > (t - 1) * II; t = 0 always.
             reached = TRUE if turns == 0 else build.residue_ge(x, w, (turns - 1) * ii + 1 - held)
             for unborn in (0, 1):
                 need = k - distance - turns + unborn
-                far = (TRUE if need <= 0 else FALSE) if x == v else build.stage_ge(x, v, need)
+                far = (TRUE if need <= 0 else FALSE) if x == v else TRUE if need <= nearest else build.stage_ge(x, v, need)
                 ways.append(build.both((far, reached, TRUE if unborn else -later)))
     return build.either(ways)
+
+
+def _delays(space: Space, v: int) -> dict[tuple[int, int], int]:
+    """Delay after v that is certain for each (user, distance)."""
+    name = space.ops[v].name
+    found: dict[tuple[int, int], int] = {}
+    for d in space.problem.dependences:
+        if d.src == name and d.carries_value:
+            key = space.number[d.dst], d.distance
+            found[key] = max(d.delay, found.get(key, 0))
+    return found

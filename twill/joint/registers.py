@@ -11,7 +11,6 @@ added as well: it is implied, and much easier to see.
 from __future__ import annotations
 
 from twill.joint.formula import FALSE, TRUE, Literal
-from twill.joint.groups import at_least_as_wide
 from twill.joint.liveness import count, users
 from twill.joint.space import Space
 
@@ -22,48 +21,54 @@ def holders(space: Space) -> list[int]:
 
 
 def add_registers(space: Space, cap: int) -> None:
-    """Add family G'; each value is counted up to `cap` instances (see `liveness`)."""
-    _add_sm(space, cap)
+    """Add family G', and what G'' implies without groups; each value is counted up to `cap` instances (see `liveness`)."""
+    if space.options.redundant:
+        _add_same_phase(space, cap)
     limit = space.problem.limits.registers_per_warp
     if limit is None:
         return
     for w in holders(space):
-        for width in _widths(space, w):
-            wrong = -_has_width(space, w, width)
-            if wrong != TRUE:
-                _limit(space, w, width, limit, cap, wrong)
+        for width in possible_widths(space, w):
+            if has_width(space, w, width) != FALSE:
+                terms = demand(space, w, width, limit, cap)
+                # Conditional on the width: the terms count only when w's group has it.
+                if sum(weight for weight, _ in terms) > limit:
+                    with space.build.under(space.build.both((space.build.guard, has_width(space, w, width)))):
+                        space.build.at_most(terms, limit)
 
 
-def _add_sm(space: Space, cap: int) -> None:
-    """G'': group 0 and every regular group get a quantity of registers, all warps of the group together."""
+def _add_same_phase(space: Space, cap: int) -> None:
     limit = space.problem.limits.registers_per_sm
     if limit is None:
         return
-    build, held = space.build, holders(space)
-    sizes = [(v, space.ops[v].registers) for v in held]
-    quantity = build.share_out(space.group_count + 1, limit)
+    held = holders(space)
     for w in held:
-        same_phase = [(size, n) for v, size in sizes for n in count(space, v, w, min(cap, limit // size + 1))]
-        build.at_most(same_phase, limit)
-        for g, inside in _groups_of(space, w):
-            for width in _widths(space, w):
+        sizes = [(v, space.ops[v].registers) for v in held]
+        space.build.at_most([(size, n) for v, size in sizes for n in count(space, v, w, min(cap, limit // size + 1))], limit)
+
+
+def add_sm_registers(space: Space, cap: int, bound: int | None = None) -> None:
+    """Add family G'' for the groups in use: group 0 and every other one get a quantity of registers, all warps of it together.
+
+    bound  instead of the registers of the SM: as an objective
+    """
+    limit = space.problem.limits.registers_per_sm if bound is None else bound
+    if limit is None:
+        return
+    build = space.build
+    quantity = build.share_out(space.group_count + 1, limit)
+    for w in holders(space):
+        for g, inside in numbered_groups(space, w):
+            for width in possible_widths(space, w):
                 terms = [(width * share, x) for share, x in demand(space, w, width, limit, cap)]
-                build.at_most_quantity(terms, build.both((inside, _has_width(space, w, width))), quantity[g])
+                build.at_most_quantity(terms, build.both((inside, has_width(space, w, width))), quantity[g])
 
 
-def _groups_of(space: Space, w: int) -> list[tuple[int, Literal]]:
+def numbered_groups(space: Space, w: int) -> list[tuple[int, Literal]]:
     """(number of the quantity, literal "w is in it") for every group that op w can be in; group 0 has number 0."""
     if space.ops[w].variable_latency:
         return [(0, TRUE)]
     return [(g + 1, inside) for (v, g), inside in space.members.items() if v == w]
-
-
-def _limit(space: Space, w: int, width: int, limit: int, cap: int, wrong: Literal) -> None:
-    terms = demand(space, w, width, limit, cap)
-    if sum(weight for weight, _ in terms) <= limit:
-        return
-    # Conditional on the width: the terms count only when w's group has it.
-    space.build.at_most([(weight, space.build.both((literal, -wrong))) for weight, literal in terms], limit)
 
 
 def demand(space: Space, w: int, width: int, limit: int, cap: int) -> list[tuple[int, Literal]]:
@@ -77,23 +82,26 @@ def demand(space: Space, w: int, width: int, limit: int, cap: int) -> list[tuple
     return terms
 
 
-def _widths(space: Space, w: int) -> list[int]:
-    own = space.problem.width_of(space.ops[w].warps)
+def possible_widths(space: Space, w: int) -> list[int]:
+    """Widths, in warps, that the group of op w can have."""
+    width_of = space.problem.width_of
+    own = width_of(space.ops[w].warps)
     if space.ops[w].variable_latency:
-        return [max(space.problem.width_of(op.warps) for op in space.ops if op.variable_latency)]
-    wider = {space.problem.width_of(op.warps) for op in space.ops if not op.variable_latency}
-    return sorted(x for x in wider if x >= own)
+        return [max(width_of(op.warps) for op in space.ops if op.variable_latency)]
+    mates = {width_of(op.warps) for v, op in enumerate(space.ops) if space.decided(v, w) != FALSE}
+    return sorted(width for width in mates if width >= own)
 
 
-def _has_width(space: Space, w: int, width: int) -> Literal:
+def has_width(space: Space, w: int, width: int) -> Literal:
     """Literal: the group of op w is exactly `width` warps wide."""
-    possible = _widths(space, w)
+    possible = possible_widths(space, w)
     if len(possible) == 1:
         return TRUE
     wider = [x for x in possible if x > width]
-    build = space.build
+    return space.build.both((_at_least(space, w, width), -_at_least(space, w, wider[0]) if wider else TRUE))
 
-    def at_least(size: int) -> Literal:
-        return build.either(build.both((x, at_least_as_wide(space, g, size))) for (v, g), x in space.members.items() if v == w)
 
-    return build.both((at_least(width), -at_least(wider[0]) if wider else TRUE))
+def _at_least(space: Space, w: int, width: int) -> Literal:
+    """Literal: an op that needs `width` warps or more is in the group of op w."""
+    wide = [v for v, op in enumerate(space.ops) if space.problem.width_of(op.warps) >= width and not op.variable_latency]
+    return space.build.either([space.same(v, w) for v in wide])

@@ -12,23 +12,26 @@ from twill.problem import Dependence, Op, Problem
 class Options:
     """Which families and redundancies a formula contains; the relaxations of formulation 4.7 are the False settings.
 
-    max_groups   regular warp groups that may be opened (symmetry: formulation 5.1, items 3 and 4)
-    literal      the published straight-line system instead of the steady state (formulation 4.2); needs a length
-    closure      add the longest-path consequences of the dependences (formulation 5.1, item 5); never changes the answer
+    literal    the published straight-line system instead of the steady state (formulation 4.2); needs a length
+    redundant  add what other constraints imply (formulation 5.1, items 5 and 6); never changes the answer
+    symmetry   leave out schedules that are others with ops, groups or time renamed (5.1, items 1 to 3); never changes the answer
     """
 
     memory: bool = True
     groups: bool = True
     blocking: bool = True
     registers: bool = True
-    max_groups: int | None = None
     literal: bool = False
-    closure: bool = True
+    redundant: bool = True
+    symmetry: bool = True
 
 
 @dataclass
 class Space:
-    """Variables: one (residue, stage) pair per op, numbered as in the problem, and one for the origin of time (the last)."""
+    """Variables: one (residue, stage) pair per op, numbered as in the problem, and one for the origin of time (the last).
+
+    members  literal "op v is in group g" of the numbered groups in use; none while groups are only told apart by `same`
+    """
 
     problem: Problem
     options: Options
@@ -37,7 +40,7 @@ class Space:
     counted: dict[tuple[int, int], tuple[Literal, ...]] = field(default_factory=dict)
     members: dict[tuple[int, int], Literal] = field(default_factory=dict)
     same_group: dict[tuple[int, int], Literal] = field(default_factory=dict)
-    users: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
+    users: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     orders: dict[tuple[int, int, int], Literal] = field(default_factory=dict)
     group_count: int = 0
 
@@ -85,29 +88,24 @@ class Space:
         )
 
     def same(self, u: int, v: int) -> Literal:
-        """Literal: ops u and v are in the same warp group."""
-        if u == v:
-            return TRUE
-        first, second = self.ops[u].variable_latency, self.ops[v].variable_latency
-        if first or second:
-            return TRUE if first and second else FALSE
-        if not self.problem.rules.mixed and self.ops[u].warps != self.ops[v].warps:
-            return FALSE
-        if not self.options.groups:
-            # Without the group families every pair may be together or apart as it likes: callers that relax groups never ask.
-            return TRUE
-        key = (min(u, v), max(u, v))
-        if key not in self.same_group:
-            self.same_group[key] = self._define_same(*key)
-        return self.same_group[key]
+        """Literal: ops u and v are in the same warp group.
 
-    def _define_same(self, u: int, v: int) -> Literal:
-        if self.group_count == 1:
+        A free Boolean for every pair that may be together or apart: `groups.add_layer` gives these their meaning.
+        """
+        decided = self.decided(u, v)
+        if decided is not None:
+            return decided
+        key = (u, v) if u < v else (v, u)
+        found = self.same_group.get(key)
+        if found is None:
+            found = self.same_group[key] = self.build.boolean(f"same({self.ops[u].name},{self.ops[v].name})")
+        return found
+
+    def decided(self, u: int, v: int) -> Literal | None:
+        """TRUE or FALSE where it is certain whether ops u and v are in the same group, else None."""
+        first, second = self.ops[u].variable_latency, self.ops[v].variable_latency
+        if u == v or (first and second):
             return TRUE
-        together = self.build.boolean(f"same({self.ops[u].name},{self.ops[v].name})")
-        for g in range(self.group_count):
-            in_u, in_v = self.members.get((u, g), FALSE), self.members.get((v, g), FALSE)
-            self.build.require(-in_u, -in_v, together)
-            self.build.require(-in_u, in_v, -together)
-            self.build.require(-in_v, in_u, -together)
-        return together
+        if first or second or (not self.problem.rules.mixed and self.ops[u].warps != self.ops[v].warps):
+            return FALSE
+        return None

@@ -25,7 +25,10 @@ class StraightLine:
         # E0: also a dependence that reaches past the last copy makes its value live to the end.
         self.carried = {space.number[d.src] for d in space.problem.dependences if d.distance > 0}
         self.uses: dict[int, set[tuple[int, int]]] = {}
+        self.slow: dict[int, set[tuple[int, int]]] = {}
         for d in space.problem.dependences:
+            if d.delay > 0:
+                self.slow.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
             self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
 
     def add_memory(self) -> None:
@@ -70,8 +73,13 @@ class StraightLine:
         if not uses:
             return FALSE
         pending = build.either(-self._started(x, j, event) for x, j in uses)
-        at_birth = build.both(self._not_later(x, j, v, i) for x, j in uses)
-        return build.either((build.both((born, pending)), build.both((at_birth, -born))))
+        return build.either((build.both((born, pending)), build.both((self._quirk(v, i, uses), -born))))
+
+    def _quirk(self, v: int, i: int, uses: list[tuple[int, int]]) -> Literal:
+        """No use of copy i of v starts later than it does; never so where a dependence takes time."""
+        if any((x, j - i) in self.slow.get(v, ()) for x, j in uses):
+            return FALSE
+        return self.space.build.both([self._not_later(x, j, v, i) for x, j in uses])
 
     def _started(self, v: int, i: int, event: Event) -> Literal:
         """Copy i of v starts at or before the event."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from twill.bounds import impossible_cycle
 from twill.bounds.contradictions import peak
+from twill.bounds.order import components
 from twill.bounds.recurrence import worded_cycle
 from twill.errors import SolverError
 from twill.modulo.answer import ModuloAnswer
@@ -96,12 +97,9 @@ def _never(problem: Problem) -> str | None:
 
 def _together(problem: Problem) -> list[list[Op]]:
     """Ops that start together: the strong components of the dependences of distance 0 (single ops included)."""
-    import networkx as nx
-
-    graph = nx.DiGraph()
-    graph.add_nodes_from(op.name for op in problem.ops)
-    graph.add_edges_from((d.src, d.dst) for d in problem.dependences if d.distance == 0)
-    return [[op for op in problem.ops if op.name in names] for names in nx.strongly_connected_components(graph)]
+    number = {op.name: v for v, op in enumerate(problem.ops)}
+    part = components(len(number), [(number[d.src], number[d.dst]) for d in problem.dependences if d.distance == 0])
+    return [[op for v, op in enumerate(problem.ops) if part[v] == root] for root in sorted(set(part))]
 
 
 def _extent(op: Op) -> int:

@@ -82,7 +82,8 @@ def rings(tl: Timeline) -> tuple[Ring, ...]:
     found = [*_stored(tl), *_copied(tl), *_orders(tl)]
     order = {op.name: i for i, op in enumerate(tl.problem.ops)}
     found.sort(key=lambda ring: (order[ring.values[0]], ring.name))
-    return _fitted(tl, tuple(replace(ring, slots=_depth(tl, ring, ring.ahead, hold=True)) for ring in found))
+    given = dict(tl.schedule.depths)
+    return _fitted(tl, tuple(replace(ring, slots=given.get(ring.name) or _depth(tl, ring, ring.ahead, hold=True)) for ring in found))
 
 
 def _values(tl: Timeline, name: str) -> list[Dependence]:
@@ -193,6 +194,11 @@ def _copied(tl: Timeline) -> list[Ring]:
             continue
         ready = tl.start[op.name] + min(dep.delay for dep in crossing)
         in_registers = op.registers > 0
+        if in_registers:
+            # Copied as early as the number of slots allows that the latest copy needs.
+            begun = [tl.use(dep) for dep in crossing]
+            slots = max(1, -(-(max(begun) - min(begun) + op.spill) // tl.ii))
+            ready = max(ready, max(begun) - slots * tl.ii)
         made.append(
             Ring(
                 name=op.name,
@@ -217,7 +223,7 @@ def _orders(tl: Timeline) -> list[Ring]:
         queue, same = tl.queues[dep.src], tl.group[dep.src] == tl.group[dep.dst]
         in_order = queue in (Queue.NONE, Queue.WGMMA, Queue.BULK, Queue.LOAD) or (queue.ordered and tl.queues[dep.dst] is queue)
         told = bool(tl.ops[dep.src].memory) and queue in (Queue.TMA, Queue.COPY)
-        if dep.carries_value or told or (same and in_order):
+        if dep.carries_value or dep.kind == "ring" or told or (same and in_order):
             continue
         name, start = f"{dep.src}.order", tl.start[dep.src]
         ring = made.get(name) or Ring(name, (dep.src,), "", 0, False, tl.group[dep.src], start, start + dep.delay, 0, ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twill.problem import Dependence, Op, Problem
 
-STYLES = {"data": "solid", "carried": "solid", "memory": "dashed", "token": "dotted"}
+STYLES = {"data": "solid", "carried": "solid", "memory": "dashed", "token": "dotted", "ring": "dotted"}
 """Line style by dependence kind; carried dependences also have their distance in the label."""
 
 

@@ -39,11 +39,29 @@ def units(audit: Audit) -> list[RenderableType]:
     return [heading("Units", "busy server-cycles in one II"), table]
 
 
+def limiting(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:
+    """Under the rule `in_order`: whether a shared unit or the own chain of a warp group sets the II (formulation 4.8)."""
+    if not problem.rules.in_order or not audit.units:
+        return []
+    unit = max(audit.units, key=lambda use: use.share(audit.ii))
+    chains = {use.group: sum(problem.op(op).issue for op in use.ops) for use in audit.groups}
+    group = max(chains, key=lambda g: (chains[g], -g))
+    if -(-unit.busy // max(1, unit.capacity)) == schedule.ii:
+        sets = f"the shared unit {unit.unit}, which is never idle"
+    elif chains[group] == schedule.ii:
+        sets = f"the own chain of group {group}, which issues without a pause"
+    else:
+        sets = f"neither a unit alone ({unit.unit}: {unit.busy}) nor a group's own chain"
+    return [Text(f"\nThe II of {schedule.ii} is set by {sets}; the longest own chain is that of group {group}, {chains[group]} cycles.")]
+
+
 def groups(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:
     """Every warp group: width, role, registers at the peak, and its ops in the order of the steady state."""
     key = keys(problem, schedule)
     limit = problem.limits.registers_per_sm
     total = f"{audit.registers_per_sm} registers at the peaks" + (f" of {limit}" if limit is not None else "")
+    if audit.granted is not None:
+        total = f"grants take {audit.granted[0]} of {audit.granted[1]} registers"
     parts: list[RenderableType] = [heading("Warp groups", f"{audit.warps} of {problem.limits.warps} warps, {total}")]
     for use in audit.groups:
         parts += [_group_line(problem, use), *_held(use), _group_ops(problem, schedule, audit, use, key)]
@@ -54,6 +72,8 @@ def _group_line(problem: Problem, use: GroupUse) -> Text:
     text = Text("\n  ")
     text.append(f"group {use.group}", style="bold")
     text.append(f"  {role(problem, use)}, {count(use.width, 'warp')}, {_registers(problem, use)}")
+    if use.grant is not None:
+        text.append(f", grant {use.grant}")
     return text
 
 
@@ -121,27 +141,43 @@ def crossings(problem: Problem, schedule: Schedule, audit: Audit) -> list[Render
     if not audit.crossings:
         return []
     key = keys(problem, schedule)
-    table = columns("", "value", "from>", "to", "bytes>", "spill>", indent=4)
+    table = columns("", "value", "from>", "to", "bytes>", "slots>", "spill>", indent=4)
     for crossing in audit.crossings:
         to = ", ".join(str(receiver) for receiver in crossing.receivers)
         spill = str(problem.op(crossing.op).spill)
-        row(table, key[crossing.op], crossing.op, str(crossing.group), to, str(crossing.bytes), spill)
+        row(table, key[crossing.op], crossing.op, str(crossing.group), to, str(crossing.bytes), str(crossing.slots), spill)
     return [heading("Hand-offs between groups", f"{audit.crossing_bytes} bytes an iteration (marked * above)"), table]
 
 
 def buffers(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:
     """Values in memory: depth of the ring and bytes, against the capacity.
 
-    A ring has as many slots as instances overlap, the hidden latency of loads that run ahead included.
+    A ring has as many slots as instances overlap, the hidden latency of loads that run ahead included, or as the schedule gives it.
     """
-    key = keys(problem, schedule)
-    table = columns("", "value", "memory", "depth>", "each>", "ring>", "", indent=4)
+    key, depths = keys(problem, schedule), dict(schedule.depths)
+    table = columns("", "value", "memory", "depth>", "each>", "ring>", "", "", indent=4)
     rings: dict[str, int] = {}
     for value in audit.values:
+        depth = depths.get(value.op, value.slots)
         for memory, amount in problem.op(value.op).memory:
-            depth = value.slots
             rings[memory] = rings.get(memory, 0) + depth * amount
-            row(table, key[value.op], value.op, memory, str(depth), str(amount), str(depth * amount), _measure(memory))
+            ahead = f"{value.slots} alive, {depth - value.slots} to run ahead" if depth > value.slots else ""
+            row(table, key[value.op], value.op, memory, str(depth), str(amount), str(depth * amount), _measure(memory), ahead)
+    for crossing in audit.crossings if problem.rules.rings else ():
+        if not problem.op(crossing.op).memory:
+            amount, depth = crossing.bytes, crossing.slots
+            rings["smem"] = rings.get("smem", 0) + depth * amount
+            row(
+                table,
+                key[crossing.op],
+                crossing.op,
+                "smem",
+                str(depth),
+                str(amount),
+                str(depth * amount),
+                "bytes",
+                "copies for other groups",
+            )
     if not rings:
         return []
     return [heading("Buffers", "; ".join(_memory(use, rings[use.memory]) for use in audit.memories if use.memory in rings)), table]

@@ -14,7 +14,7 @@ from rich.text import Text
 from twill.problem import Problem
 from twill.report import published
 from twill.report.render import columns, count, heading, row
-from twill.report.resources import buffers, crossings, groups, steady_state, units
+from twill.report.resources import buffers, crossings, groups, limiting, steady_state, units
 from twill.schedule import Certificate, Claim, Refutation, Result, Schedule
 from twill.verify.audit import Audit
 
@@ -31,6 +31,10 @@ OBJECTIVES = {
     "crossing_bytes": ("crossing groups", "bytes"),
     "groups": ("regular groups", ""),
     "warps": ("regular warps", ""),
+    "edges": ("waiting groups", ""),
+    "registers": ("registers at peak", "words"),
+    "lifetime": ("register lifetime", "word-cycles"),
+    "canonical": ("starts and groups", ""),
 }
 """What a report calls an objective, and its unit."""
 
@@ -52,6 +56,7 @@ def report(problem: Problem, result: Result, audit: Audit | None, seconds: Mappi
     if literal and audit is not None:
         parts += published.steady_state(audit)
     if result.schedule is not None and audit is not None:
+        parts += limiting(problem, result.schedule, audit)
         parts += units(audit)
         parts += groups(problem, result.schedule, audit)
         parts += crossings(problem, result.schedule, audit)
@@ -90,7 +95,7 @@ def answer(schedule: Schedule | None, certificate: Certificate) -> list[Renderab
     table = columns("", ">", "", "")
     for claim in certificate.claims:
         name, unit = OBJECTIVES.get(claim.objective, (claim.objective, ""))
-        value = "?" if claim.value is None else str(claim.value)
+        value = "" if claim.objective == "canonical" else "?" if claim.value is None else str(claim.value)
         row(table, name, value, unit, _proof(claim), style="bold" if claim.objective == "ii" else "")
         if claim.objective == "length" and schedule is not None and schedule.placements:
             stages = max(p.start for p in schedule.placements) // schedule.ii + 1

@@ -17,7 +17,7 @@ from twill.verify.groups import check_groups
 from twill.verify.issue import check_issue
 from twill.verify.liveness import crossings, value_uses
 from twill.verify.memory import check_memories, memory_uses
-from twill.verify.registers import check_registers, group_uses, registers_of_sm
+from twill.verify.registers import check_registers, granted, group_uses, registers_of_sm
 from twill.verify.steady import Steady
 
 __all__ = [
@@ -58,6 +58,7 @@ def check(problem: Problem, schedule: Schedule) -> Audit:
         units=unit_uses(steady),
         groups=groups,
         registers_per_sm=registers_of_sm(groups),
+        granted=granted(steady),
         memories=memory_uses(steady),
         values=value_uses(steady),
         waits=waits(steady),

@@ -55,6 +55,7 @@ class GroupUse:
     peak   32-bit words that one of its warps holds at most
     phase  the first slot in [0, II) with that peak
     live   the values held there, each with its live instances
+    grant  least registers a thread that it can be granted, None where the limits name no register file
     """
 
     group: int
@@ -63,6 +64,7 @@ class GroupUse:
     peak: int
     phase: int
     live: tuple[tuple[str, int], ...]
+    grant: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,16 @@ class Wait:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A register value that leaves its group.  `bytes` are moved once, whatever the number of groups that receive it."""
+    """A register value that leaves its group.  `bytes` are moved once, whatever the number of groups that receive it.
+
+    slots  depth of the ring of copies: one is there from `spill` cycles before the first other group begins to use it until the last does
+    """
 
     op: str
     group: int
     receivers: tuple[int, ...]
     bytes: int
+    slots: int = 1
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,7 @@ class Audit:
 
     length             cycles of one iteration, recomputed
     registers_per_sm   sum over groups of width x peak, 32-bit words
+    granted            32-bit words that the least grants take, and that the block has; None where the limits name no register file
     notes              remarks that do not make the schedule wrong
     """
 
@@ -131,6 +138,7 @@ class Audit:
     units: tuple[UnitUse, ...] = ()
     groups: tuple[GroupUse, ...] = ()
     registers_per_sm: int = 0
+    granted: tuple[int, int] | None = None
     memories: tuple[MemoryUse, ...] = ()
     values: tuple[ValueUse, ...] = ()
     waits: tuple[Wait, ...] = ()

@@ -1,6 +1,6 @@
 """Dependences (2) and S': an op starts late enough after what it needs, in its own or in an earlier iteration.
 
-Between groups the source's `spill` comes on top, unless values may not cross at all.
+Between groups the source's `spill` comes on top, unless values may not cross at all or only a slot of a ring is given back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check_dependences(steady: Steady) -> Iterator[Violation]:
 
 
 def _spill(steady: Steady, dep: Dependence) -> int:
-    if not steady.problem.rules.cross_warp or not steady.crosses(dep):
+    if not steady.problem.rules.cross_warp or not steady.crosses(dep) or dep.kind == "ring":
         return 0
     return steady.ops[dep.src].spill
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from twill.problem import Dependence, Op
 from twill.verify.audit import Crossing, ValueUse
-from twill.verify.steady import Steady, overlay, peak
+from twill.verify.steady import Arc, Steady, overlay, peak
 
 
 def value_uses(steady: Steady) -> tuple[ValueUse, ...]:
@@ -19,12 +20,16 @@ def value_uses(steady: Steady) -> tuple[ValueUse, ...]:
 
 def crossings(steady: Steady) -> tuple[Crossing, ...]:
     """Register values that are used in another group than their own."""
-    receivers: dict[str, set[int]] = {}
+    leaving: dict[str, list[Dependence]] = {}
     for dep in steady.problem.dependences:
         if dep.carries_value and steady.hands_over(dep):
-            receivers.setdefault(dep.src, set()).add(steady.group[dep.dst])
-    return tuple(
-        Crossing(op.name, steady.group[op.name], tuple(sorted(receivers[op.name])), op.crossing_bytes)
-        for op in steady.problem.ops
-        if op.name in receivers
-    )
+            leaving.setdefault(dep.src, []).append(dep)
+    return tuple(_crossing(steady, op, leaving[op.name]) for op in steady.problem.ops if op.name in leaving)
+
+
+def _crossing(steady: Steady, op: Op, leaving: list[Dependence]) -> Crossing:
+    receivers = tuple(sorted({steady.group[dep.dst] for dep in leaving}))
+    begun = [steady.start[dep.dst] + dep.distance * steady.ii for dep in leaving]
+    there = min(begun) - op.spill
+    slots = peak(overlay([Arc(op.name, there, max(max(begun), there + 1), 1)], steady.ii)).load
+    return Crossing(op.name, steady.group[op.name], receivers, op.crossing_bytes, slots)

@@ -106,7 +106,7 @@ def _dependences(program: _Program) -> Iterator[Violation]:
     """D and S: only between copies that exist."""
     steady = program.steady
     for dep in program.kept():
-        spill = steady.ops[dep.src].spill if steady.crosses(dep) and program.problem.rules.cross_warp else 0
+        spill = program.problem.spill(dep) if steady.crosses(dep) and program.problem.rules.cross_warp else 0
         gap = program.start(dep.dst, dep.distance) - program.start(dep.src, 0)
         if gap < dep.delay + spill:
             message = f"{dep.dst} starts {gap} cycles after {dep.src}; the dependence needs {dep.delay + spill}."

@@ -94,13 +94,15 @@ class Steady:
     ops: dict[str, Op]
     start: dict[str, int]
     group: dict[str, int]
+    depths: dict[str, int]
 
     @classmethod
     def of(cls, problem: Problem, schedule: Schedule) -> Steady:
         """Forget placements of ops that the problem does not have."""
         ops = {op.name: op for op in problem.ops}
         placed = [p for p in schedule.placements if p.op in ops]
-        return cls(problem, schedule.ii, ops, {p.op: p.start for p in placed}, {p.op: p.group for p in placed})
+        depths = {op: slots for op, slots in schedule.depths if op in ops}
+        return cls(problem, schedule.ii, ops, {p.op: p.start for p in placed}, {p.op: p.group for p in placed}, depths)
 
     def slot(self, op: str) -> int:
         """The slot of [0, II) in which the op starts."""
@@ -112,7 +114,7 @@ class Steady:
 
     def hands_over(self, dep: Dependence) -> bool:
         """Whether the ends are in different groups and what comes from the source is in registers."""
-        return self.crosses(dep) and self.ops[dep.src].registers > 0
+        return self.crosses(dep) and dep.kind != "ring" and self.ops[dep.src].registers > 0
 
     def groups(self) -> tuple[int, ...]:
         """Numbers of the groups that hold an op, ascending."""
@@ -137,11 +139,11 @@ class Steady:
         last: dict[str, int] = {}
         for dep in self.problem.dependences:
             if dep.carries_value:
-                use = self.start[dep.dst] + dep.distance * self.ii + self._hold(dep)
+                use = self.start[dep.dst] + dep.distance * self.ii + self.hold(dep)
                 last[dep.src] = max(use, last.get(dep.src, use))
         return last
 
-    def _hold(self, dep: Dependence) -> int:
+    def hold(self, dep: Dependence) -> int:
         """Cycles from the user's start to when it lets go of the value: none, except for the rule `hold` (A26).
 
         Under that rule an asynchronous op reads its operands in memory until it completes, unless it works in place; and a value

@@ -4,15 +4,15 @@ pipeline.program @gemm {ii = 256, length = 352, loop = 13} {
   op @tma_load.1 {kind = "tma_load", operations = [14, 15]}
   op @tma_load.2 {kind = "tma_load", operations = [16, 17]}
   op @mma.1 {kind = "mma", operations = [18]}
-  buffer @tma_load.1 {memory = "smem", slots = 4, slot = 16384, offset = 0, parts = [[%tma_load.1, 0, 16384]], empty = {arrivals = 1, parity = 1, offset = 131072}}
-  buffer @tma_load.2 {memory = "smem", slots = 4, slot = 16384, offset = 65536, parts = [[%tma_load.2, 0, 16384]], empty = {arrivals = 1, parity = 1, offset = 131104}}
+  buffer @tma_load.1 {memory = "smem", slots = 6, slot = 16384, offset = 0, parts = [[%tma_load.1, 0, 16384]], empty = {arrivals = 1, parity = 1, offset = 196608}}
+  buffer @tma_load.2 {memory = "smem", slots = 6, slot = 16384, offset = 98304, parts = [[%tma_load.2, 0, 16384]], empty = {arrivals = 1, parity = 1, offset = 196656}}
   buffer @mma.1 {memory = "tmem", slots = 1, slot = 128, offset = 0, parts = [[%mma.1, 0, 128]], initial = 1}
   buffer @mma.1.begin {memory = "", slots = 1, slot = 0, offset = 0, parts = [], per = entry}
   buffer @mma.1.end {memory = "", slots = 1, slot = 0, offset = 0, parts = [], per = entry}
-  channel @tma_load.1 {values = [%tma_load.1], buffer = @tma_load.1, from = 0, to = [1], full = {arrivals = 1, bytes = 16384, parity = 0, offset = 131136}}
-  channel @tma_load.2 {values = [%tma_load.2], buffer = @tma_load.2, from = 0, to = [1], full = {arrivals = 1, bytes = 16384, parity = 0, offset = 131168}}
-  channel @mma.1.begin {values = [%mma.1], buffer = @mma.1.begin, from = 2, to = [1], full = {arrivals = 4, parity = 0, offset = 131200}}
-  channel @mma.1.end {values = [%mma.1], buffer = @mma.1.end, from = 1, to = [2], full = {arrivals = 1, parity = 0, offset = 131208}}
+  channel @tma_load.1 {values = [%tma_load.1], buffer = @tma_load.1, from = 0, to = [1], full = {arrivals = 1, bytes = 16384, parity = 0, offset = 196704}}
+  channel @tma_load.2 {values = [%tma_load.2], buffer = @tma_load.2, from = 0, to = [1], full = {arrivals = 1, bytes = 16384, parity = 0, offset = 196752}}
+  channel @mma.1.begin {values = [%mma.1], buffer = @mma.1.begin, from = 2, to = [1], full = {arrivals = 4, parity = 0, offset = 196800}}
+  channel @mma.1.end {values = [%mma.1], buffer = @mma.1.end, from = 1, to = [2], full = {arrivals = 1, parity = 0, offset = 196808}}
   group 0 "load" {warps = 1, first_warp = 0, grant = 24, stages = 1, unroll = 1} {
     before {
       run 3 "arith.constant"

@@ -1,0 +1,36 @@
+"""CUDA for Hopper (sm_90a): a pipelined program and its kernel as one self-contained .cu file.
+
+A walk over the program, one function a warp group (`group`, `instructions`), as `twill.simulate` executes it:
+
+* `source` answers questions about the program and the kernel, `plan` holds what groups share (parameters, tensor maps, shared memory);
+* `turns` says which copy of a register an instruction uses, in complete turns and where the loop begins and ends;
+* `scope` finds values, `ops` lowers ops to them: `values` are C expressions of an element, in a register `layouts`, computed where they
+  are used unless they are kept in an array;
+* `memory`, `products`, `reductions`, `handover`, `control` and `arithmetic` are the lowerings; `shortcuts` and `masks` leave out work
+  that changes nothing; `assembler` heeds what ptxas can follow;
+* `generate` puts the file together, `kernel` says what a host must know; `toolchain` compiles and checks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twill.backends.cuda.kernel import Argument, CudaKernel, read_kernel
+
+if TYPE_CHECKING:
+    from twill.pipeline.program import PipelinedProgram
+    from twill.program.program import TileProgram
+
+__all__ = ["Argument", "CudaKernel", "read_kernel", "to_cuda"]
+
+
+def to_cuda(program: PipelinedProgram, tile: TileProgram, *, coarsen: tuple[str, int] = ("", 1)) -> CudaKernel:
+    """The kernel that executes `program`, which was made from `tile` (the sub-tiled one where the loop was split).
+
+    coarsen  axis of the grid and number of neighbouring programs, when `tile` is several programs of a source in one
+
+    Raises Unsupported, with op and line, for what has no lowering.
+    """
+    from twill.backends.cuda.generate import generate
+
+    return generate(program, tile, coarsen)

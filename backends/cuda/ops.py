@@ -1,0 +1,205 @@
+"""Lowering of ops: which function generates what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from twill.backends.cuda import arithmetic, control, masks, memory, products, reductions
+from twill.backends.cuda.layouts import RegisterLayout, same_threads
+from twill.backends.cuda.scope import Scope, picked
+from twill.backends.cuda.values import Index, Shared, Tile, Uniform, Zero, index_of, rounded
+from twill.errors import Unsupported
+from twill.program.program import Operation
+from twill.program.types import Dense, MemDesc, Pointer, Scalar
+from twill.program.types import Tensor as TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FEW = 8
+"""Most registers of row factors that are worth looking at before they are used."""
+
+_AXES: Mapping[object, str] = {"x": "x", "y": "y", "z": "z", 0: "x", 1: "y", 2: "z"}
+
+
+def lower(scope: Scope, op: Operation) -> None:
+    """Generate code for `op`.  Raises Unsupported, with op and line, when there is no lowering."""
+    try:
+        if op.name in LOWERINGS:
+            LOWERINGS[op.name](scope, op)
+        elif arithmetic.is_known(op):
+            _elementwise(scope, op)
+        else:
+            raise Unsupported(f"{op.name} is not generated.")
+    except Unsupported as error:
+        if error.place is not None:
+            raise
+        raise Unsupported(f"{op.name}: {error.message}" if op.name not in error.message else error.message, place=scope.place(op)) from None
+
+
+def _type(scope: Scope, value: int) -> object:
+    return scope.group.source.program.type(value)
+
+
+# -------------------------------------------------------------------------------------------------------------- constants, indices
+def _constant(scope: Scope, op: Operation) -> None:
+    type_, value = _type(scope, op.results[0]), op.get("value")
+    if isinstance(type_, Scalar):
+        scope.define(op.results[0], Uniform(arithmetic.literal(value, type_), type_))
+        return
+    if not isinstance(type_, TensorType) or not isinstance(value, Dense) or not value.is_splat:
+        raise Unsupported("a constant tile with different elements is not generated.", place=scope.place(op))
+    text = arithmetic.literal(value.values[0], type_.element)
+    kind = Zero if value.values[0] == 0 else Tile
+    scope.define(op.results[0], kind(type_.shape, type_.element, None, lambda _: text, cheap=True))
+
+
+def _program_id(scope: Scope, op: Operation) -> None:
+    of = "blockIdx" if op.name == "tt.get_program_id" else "gridDim"
+    axis = _AXES[op.get("axis")]
+    scope.define(op.results[0], scope.variable(op.results[0], f"{of}.{axis}", Scalar("i32", 32)))
+
+
+def _range(scope: Scope, op: Operation) -> None:
+    type_, start = _type(scope, op.results[0]), op.get("start")
+    assert isinstance(type_, TensorType)
+    begin = f"{start} + " if start else ""
+    scope.define(op.results[0], Tile(type_.shape, type_.element, None, lambda index: f"({begin}{index.coordinates[0]})", cheap=True))
+
+
+# --------------------------------------------------------------------------------------------------------------------- elementwise
+def _elementwise(scope: Scope, op: Operation) -> None:
+    operands = [scope.value(v) for v in op.operands]
+    result = op.results[0]
+    type_ = _type(scope, result)
+    if isinstance(type_, (Scalar, Pointer)):
+        uniforms = [scope.uniform(v) for v in op.operands]
+        elements = [u.element for u in uniforms]
+        text = arithmetic.expression(op, [u.text for u in uniforms], elements, type_, scope.place(op))
+        scope.define(result, scope.variable(result, rounded(text, type_), type_))
+        return
+    if not isinstance(type_, TensorType) or not all(isinstance(value, (Tile, Uniform)) for value in operands):
+        raise Unsupported(f"{op.name} on what is not a tile in registers is not generated.", place=scope.place(op))
+    layouts = list(dict.fromkeys(value.layout for value in operands if isinstance(value, Tile) and value.layout is not None))
+    if len(layouts) > 1:
+        wanted = scope.layout(result, op)
+        operands = [scope.converted(value, wanted) if isinstance(value, Tile) else value for value in operands]
+        layouts = [wanted]
+    tile = _pointwise(scope, op, operands, type_, layouts[0] if layouts else None)
+    many = scope.uses(result) > 1
+    scope.define(result, scope.materialized(tile, scope.group.source.program.values[result].name) if many else tile)
+
+
+def _pointwise(scope: Scope, op: Operation, operands: Sequence[object], type_: TensorType, layout: RegisterLayout | None) -> Tile:
+    elements = [value.element for value in operands if isinstance(value, (Tile, Uniform))]
+    place = scope.place(op)
+    round_inputs = op.name not in ("arith.truncf", "tt.fp_to_fp")
+
+    def at(index: Index) -> str:
+        texts = []
+        for value in operands:
+            if isinstance(value, Uniform):
+                texts.append(value.text)
+            elif isinstance(value, Tile):
+                text = value.at(index)
+                texts.append(text if value.exact or not round_inputs else rounded(text, value.element))
+        return arithmetic.expression(op, texts, elements, type_.element, place)
+
+    at(Index("0", ("0",) * len(type_.shape)))  # so that what is not supported is found here
+    scaled = _scaled(op, operands) if str(type_.element) == "f32" else None
+    holds = masks.holds(scope, op, operands) if str(type_.element) == "i1" else None
+    inexact = isinstance(type_.element, Scalar) and type_.element.name in ("f16", "bf16")
+    exact = not inexact or op.name in ("arith.select", "arith.negf")
+    masked = masks.chosen(op, operands)
+    return Tile(type_.shape, type_.element, layout, at, exact, scaled=scaled, holds=holds, masked=masked)
+
+
+def _scaled(op: Operation, operands: Sequence[object]) -> tuple[str, str, int] | None:
+    """A tile in an array times factors of its rows."""
+    if op.name == "arith.mulf" and all(isinstance(value, Tile) for value in operands):
+        for tile, factors in (operands, operands[::-1]):
+            assert isinstance(tile, Tile)
+            assert isinstance(factors, Tile)
+            if tile.array and factors.rows is not None and tile.layout is not None and tile.layout.registers >= 8 * factors.rows[1]:
+                return (tile.array, *factors.rows)
+    return None
+
+
+# --------------------------------------------------------------------------------------------------------------------------- views
+def _splat(scope: Scope, op: Operation) -> None:
+    type_, value = _type(scope, op.results[0]), scope.uniform(op.operands[0])
+    assert isinstance(type_, TensorType)
+    scope.define(op.results[0], Tile(type_.shape, type_.element, None, lambda _: value.text, cheap=True))
+
+
+def _expand_dims(scope: Scope, op: Operation) -> None:
+    axis = op.get("axis")
+    assert isinstance(axis, int)
+    _view(scope, op, lambda c: (*c[:axis], *c[axis + 1 :]))
+
+
+def _broadcast(scope: Scope, op: Operation) -> None:
+    shape = scope.tile(op.operands[0]).shape
+    _view(scope, op, lambda c: tuple(_zero_of(x) if extent == 1 else x for x, extent in zip(c, shape, strict=True)))
+
+
+def _zero_of(coordinate: object) -> object:
+    return "0" if isinstance(coordinate, str) else 0
+
+
+def _view(scope: Scope, op: Operation, coordinates: Callable[[tuple], tuple]) -> None:  # type: ignore[type-arg]
+    """A tile whose elements are those of another one at other coordinates."""
+    tile, type_ = scope.tile(op.operands[0]), _type(scope, op.results[0])
+    assert isinstance(type_, TensorType)
+    source = tile.layout
+    if source is None:
+        at, layout = (lambda index: tile.at(Index(index.register, coordinates(index.coordinates)))), None
+    else:
+        layout = scope.layout(op.results[0], op)
+        moves = same_threads(source, layout, coordinates)
+        if moves is None:
+            source = scope.layout(op.operands[0], op)
+            tile, moves = scope.converted(tile, source), same_threads(source, layout, coordinates)
+        if moves is None:
+            raise Unsupported(f"{op.name} that moves elements between threads is not generated.", place=scope.place(op))
+
+        def at(index: Index) -> str:
+            return tile.at(index_of(source, picked(moves, index.register)))
+
+    rows = (tile.array, source.registers) if source is not None and tile.array and not tile.packed else tile.rows
+    few = rows is not None and rows[1] <= FEW
+    scope.define(op.results[0], Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=rows if few else None))
+
+
+def _convert_layout(scope: Scope, op: Operation) -> None:
+    """Nothing moves until an op needs its operands in one layout: stores take tiles as they are."""
+    scope.define(op.results[0], scope.tile(op.operands[0]))
+
+
+def _transposed(scope: Scope, op: Operation) -> None:
+    value, type_ = scope.value(op.operands[0]), _type(scope, op.results[0])
+    order = op.get("order")
+    if not isinstance(value, Shared) or not isinstance(type_, MemDesc) or order != (1, 0):
+        raise Unsupported(f"{op.name} other than a swap of two dimensions is not generated.", place=scope.place(op))
+    scope.define(op.results[0], Shared(value.address, value.offset, value.slot, value.pitch, value.type, not value.transposed))
+
+
+LOWERINGS: Mapping[str, Callable[[Scope, Operation], None]] = {
+    "arith.constant": _constant,
+    "tt.get_program_id": _program_id,
+    "tt.get_num_programs": _program_id,
+    "tt.make_range": _range,
+    "tt.splat": _splat,
+    "tt.expand_dims": _expand_dims,
+    "tt.broadcast": _broadcast,
+    "ttg.convert_layout": _convert_layout,
+    "ttg.memdesc_trans": _transposed,
+    "tt.reduce": reductions.reduce,
+    "tt.descriptor_load": memory.descriptor_load,
+    "tt.descriptor_store": memory.descriptor_store,
+    "tt.load": memory.load,
+    "tt.store": memory.store,
+    "ttng.warp_group_dot": products.product,
+    "scf.for": control.loop,
+}

@@ -1,0 +1,206 @@
+"""What the groups of a kernel share: parameters, tensor maps, product instructions, shared memory behind the rings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from twill.backends.cuda.kernel import POINTER, SCALAR, TENSOR_MAP, Argument
+from twill.backends.cuda.names import Names
+from twill.backends.cuda.shortcuts import Shortcuts
+from twill.backends.cuda.source import Source
+from twill.backends.cuda.values import Tensor, Uniform, Value, storage_type
+from twill.errors import Unsupported
+from twill.pipeline.program import Barrier, Buffer, Group, Issue, Run
+from twill.program.ops import operand
+from twill.program.program import Operation
+from twill.program.types import Descriptor, Layout, Pointer, Scalar
+from twill.program.types import Tensor as TensorType
+
+MOST_SHARED = 232448
+"""Dynamic shared memory that a block can have on Hopper, in bytes."""
+
+ALIGNED = 1024
+
+
+@dataclass
+class Plan:
+    """A kernel while it is generated.
+
+    maps      (argument of the TTGIR function, box, swizzle) -> name of its tensor map
+    products  name of a product instruction -> its wrapper
+    staging   group -> where it puts tiles that it stores by TMA, and how many bytes it has there
+    borrowed  group -> the tile, filled before the loop, in whose place it stages
+    scratch   group -> where its warps exchange values, and how many bytes they have there
+    shared    dynamic shared memory, in bytes
+    grants    group -> registers of a thread
+    calls     group -> arguments of its function; `single`: whether one thread executes it
+    """
+
+    source: Source
+    names: Names = field(default_factory=Names)
+    maps: dict[tuple[int, tuple[int, ...], int], str] = field(default_factory=dict)
+    products: dict[str, str] = field(default_factory=dict)
+    staging: dict[int, tuple[int, int]] = field(default_factory=dict)
+    borrowed: dict[int, str] = field(default_factory=dict)
+    scratch: dict[int, tuple[int, int]] = field(default_factory=dict)
+    shared: int = 0
+    calls: dict[int, list[str]] = field(default_factory=dict)
+    single: dict[int, bool] = field(default_factory=dict)
+    grants: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.parameters = self.source.program.function.regions[0].blocks[0].arguments
+        self.spelled = {v: self.names.new(self.source.program.values[v].name) for v in self.parameters if not self._is_descriptor(v)}
+        self.shortcuts = Shortcuts(self.source)
+        self._lay_out()
+
+    def _is_descriptor(self, value: int) -> bool:
+        return isinstance(self.source.program.type(value), Descriptor)
+
+    # ------------------------------------------------------------------------------------------------------------------ parameters
+    def parameter(self, value: int) -> Value | None:
+        """What an argument of the function is in the code; None for other values."""
+        if value not in self.parameters:
+            return None
+        type_ = self.source.program.type(value)
+        if isinstance(type_, Descriptor):
+            return Tensor(value)
+        if isinstance(type_, (Scalar, Pointer)):
+            return Uniform(self.spelled[value], type_)
+        raise Unsupported(f"an argument of type {type_} is not generated.", place=self.source.place(self.source.program.function))
+
+    def tensor_map(self, value: int, box: tuple[int, ...], swizzle: int) -> str:
+        """Name of the tensor map of a descriptor argument that is accessed in such boxes."""
+        key = (value, box, swizzle)
+        if key not in self.maps:
+            self.maps[key] = self.names.new(f"{self.source.program.values[value].name}_map")
+        return self.maps[key]
+
+    def arguments(self) -> tuple[Argument, ...]:
+        """Parameters of the kernel, in order, once all groups are generated."""
+        program, found = self.source.program, []
+        attributes = self.source.program.function.get("arg_attrs")
+        for position, value in enumerate(self.parameters):
+            type_, name = program.type(value), program.values[value].name
+            if isinstance(type_, Descriptor):
+                for (owner, box, swizzle), spelled in self.maps.items():
+                    if owner == value:
+                        found.append(Argument(spelled, name, TENSOR_MAP, str(type_.element), box, swizzle))
+            elif isinstance(type_, Pointer):
+                own = attributes[position] if isinstance(attributes, tuple) and position < len(attributes) else ()
+                align = dict(own).get("tt.divisibility", 1) if isinstance(own, tuple) else 1
+                found.append(Argument(self.spelled[value], name, POINTER, str(type_.pointee), align=int(align)))
+            else:
+                of, field_, axis = self._part(position)
+                found.append(Argument(self.spelled[value], name, SCALAR, str(type_), of=of, field=field_, axis=axis))
+        return tuple(found)
+
+    def _part(self, position: int) -> tuple[str, str, int]:
+        """The descriptor argument, and the extent or stride of it, that a scalar argument behind it is."""
+        program = self.source.program
+        for owner in reversed(self.parameters[:position]):
+            type_ = program.type(owner)
+            if isinstance(type_, Descriptor):
+                at, rank = position - self.parameters.index(owner) - 1, len(type_.shape)
+                spelled = program.values[self.parameters[position]].name
+                field_ = "shape" if at < rank else "stride"
+                known = at < 2 * rank and (f".{field_}." in spelled or not spelled)
+                return (program.values[owner].name, field_, at % rank) if known else ("", "", 0)
+        return ("", "", 0)
+
+    def signature(self) -> list[tuple[str, str]]:
+        """(C declaration, name) of every parameter, in order."""
+        types = {self.spelled[v]: self.source.program.type(v) for v in self.parameters if v in self.spelled}
+        found = []
+        for argument in self.arguments():
+            type_ = types.get(argument.name)
+            declared = "const CUtensorMap&" if argument.kind == TENSOR_MAP else _parameter_type(type_)
+            found.append((f"{declared} {argument.name}", argument.name))
+        return found
+
+    # --------------------------------------------------------------------------------------------------------------- shared memory
+    def _lay_out(self) -> None:
+        """Staging of stores behind rings and barriers; what is left is shared out in whole chunks of columns."""
+        pipelined = self.source.pipelined
+        end = max([8, *(b.offset + b.slot * b.slots for b in pipelined.buffers if b.memory == "smem")])
+        for barrier, slots in self.barriers():
+            end = max(end, barrier.offset + 8 * slots)
+        wanted = {group.index: max((chunks(tile) for tile in self._stored(group)), default=(0, 0)) for group in pipelined.groups}
+        end = _up(end, ALIGNED) if any(count for _, count in wanted.values()) else end
+        counts = {group: count for group, (_, count) in wanted.items()}
+        while end + sum(size * counts[group] for group, (size, _) in wanted.items()) > MOST_SHARED and max(counts.values()) > 1:
+            most = max(counts.values())
+            counts = {group: count // 2 if count == most else count for group, count in counts.items()}
+        for group, (size, _) in wanted.items():
+            needed = size * counts[group]
+            own = next((b for b in self._own_tiles(group) if b.slot >= needed), None)
+            if needed and end + needed > MOST_SHARED and own is not None:
+                self.staging[group], self.borrowed[group] = (own.offset, own.slot), own.name
+            elif needed:
+                self.staging[group], end = (end, needed), end + needed
+        if end > MOST_SHARED:
+            raise Unsupported(f"the kernel needs {end:,} bytes of shared memory with what it stages for stores, there are {MOST_SHARED:,}.")
+        self.shared = _up(end, 128)
+
+    def _own_tiles(self, group: int) -> list[Buffer]:
+        """Tiles that are filled once before the loop for one group alone: nobody reads them any more when it stores."""
+        readers = {channel.buffer: channel.consumers for channel in self.source.pipelined.channels}
+        known = self.source.tiles.values()
+        found = [b for b in self.source.pipelined.buffers if b.entry and b.memory == "smem" and b.slots == 1 and b.name in known]
+        return [buffer for buffer in found if readers.get(buffer.name) == (group,)]
+
+    def scratch_of(self, group: int, size: int) -> int:
+        """Where the warps of a group exchange up to `size` bytes, from the beginning of shared memory."""
+        if self.scratch.get(group, (0, 0))[1] < size:
+            self.scratch[group], self.shared = (self.shared, size), self.shared + _up(size, 128)
+            if self.shared > MOST_SHARED:
+                raise Unsupported(f"the kernel needs {self.shared:,} bytes of shared memory, there are {MOST_SHARED:,}.")
+        return self.scratch[group][0]
+
+    def barriers(self) -> list[tuple[Barrier, int]]:
+        """All mbarriers with the number of their slots."""
+        pipelined = self.source.pipelined
+        found = [(buffer.empty, buffer.slots) for buffer in pipelined.buffers if buffer.empty is not None]
+        return found + [(channel.full, pipelined.buffer(channel.buffer).slots) for channel in pipelined.channels]
+
+    def _stored(self, group: Group) -> Iterable[TensorType]:
+        """Tiles that a group stores by TMA."""
+        for op in _operations(self.source, group):
+            if op.name == "tt.descriptor_store":
+                value = operand(op, "src")
+                type_ = None if value is None else self.source.program.type(value)
+                if isinstance(type_, TensorType):
+                    yield type_
+
+
+def _operations(source: Source, group: Group) -> Iterable[Operation]:
+    for instruction in (*group.before, *group.body, *group.after):
+        if isinstance(instruction, Run):
+            yield source.operations[instruction.operation]
+        elif isinstance(instruction, Issue):
+            yield from (source.operations[index] for index in source.sites[instruction.op].operations)
+
+
+def box_of(shape: tuple[int, ...], element: Scalar | Pointer, layout: Layout | None) -> tuple[tuple[int, ...], int]:
+    """Box and swizzle (bytes) of the copies that move a tile: as many columns as the swizzle is wide, at most 256 rows."""
+    swizzle = layout.get("swizzlingByteWidth", 0) if layout is not None else 0
+    swizzle = swizzle if isinstance(swizzle, int) else 0
+    width = swizzle * 8 // element.bits if swizzle else 256
+    return (*(min(extent, 256) for extent in shape[:-1]), min(shape[-1], width)), swizzle
+
+
+def chunks(tile: TensorType) -> tuple[int, int]:
+    """Bytes of a chunk of columns of a stored tile, and how many there are."""
+    row = tile.shape[-1] * tile.element.bits // 8
+    width = min(row, 128)
+    return tile.elements // tile.shape[-1] * width, row // width
+
+
+def _parameter_type(type_: object) -> str:
+    assert isinstance(type_, (Scalar, Pointer))
+    return storage_type(type_)
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step

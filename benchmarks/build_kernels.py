@@ -1,0 +1,127 @@
+"""Make the kernels that benchmarks/gemm.py and benchmarks/attention.py run: Triton source, schedule, CUDA, machine code.  No GPU is needed.
+
+    python benchmarks/build_kernels.py FOLDER [--match EXPRESSION] [--machine h200]
+
+Every kernel leaves NAME.ttgir, NAME.json (the schedule), NAME.ir, NAME.cu and NAME.cubin.  The steps are those of the commands
+`twill schedule`, `twill lower` and `twill build`.  Needs Triton and a CUDA compiler (the extras `triton` and `cuda`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernels import attention, gemm
+
+from twill.cli.main import run
+from twill.frontends.triton_source import to_ttgir
+
+TRITON_TYPES = {"f16": "fp16", "bf16": "bf16", "e4m3": "fp8e4nv"}
+SMS = 132
+SECONDS = 120
+"""Time for a schedule.  What is found by then has passed the independent checker, proved best or not."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a kernel is made: Triton function, its types and constants, warps, options of `twill schedule`, order of `twill lower`."""
+
+    name: str
+    function: Any
+    signature: dict[str, str]
+    constants: dict[str, Any]
+    warps: int
+    options: tuple[str, ...]
+    order: str = "fixed"
+
+
+def recipes() -> Iterator[Recipe]:
+    """Every kernel of the tables."""
+    for element in ("f16", "bf16"):
+        for layout in ("tn", "nn"):
+            yield product(element, layout, (128, 256, 64))
+    yield product("f16", "nn", (128, 256, 64), gelu=True)
+    yield product("e4m3", "tn", (128, 256, 128))
+    for element in ("f16", "bf16"):
+        for head in (128, 64):
+            yield forward(element, head, (128, 128))
+    yield forward("f16", 128, (128, 128), causal=True)
+
+
+def product(element: str, layout: str, tile: tuple[int, int, int], *, gelu: bool = False) -> Recipe:
+    """A persistent product, in two sub-tiles of rows where the tile is that of two warpgroups."""
+    m, n, k = tile
+    right = (n, k) if layout == "tn" else (k, n)
+    kind, result = TRITON_TYPES[element], "bf16" if element == "bf16" else "fp16"
+    signature = {"a": _block(kind, m, k), "b": _block(kind, *right), "c": _block(result, m, n), "M": "i32", "N": "i32", "K": "i32"}
+    if gelu:
+        signature["bias"] = f"*{result}"
+    constants = {"TN": layout == "tn", "BM": m, "BN": n, "BK": k, "NUM_SMS": SMS, "GROUP": 8}
+    function = gemm.gemm_bias_gelu_persistent if gelu else gemm.gemm_persistent
+    name = f"gemm{'_bias_gelu' if gelu else ''}_{element}_{layout}_{m}x{n}x{k}_p"
+    return Recipe(name, function, signature, constants, 8 if m > 64 else 4, ("--subtile", "2") if m > 64 else ())
+
+
+def forward(element: str, head: int, tile: tuple[int, int], *, causal: bool = False) -> Recipe:
+    """Attention forward, in as many sub-tiles of query rows as there are warpgroups."""
+    rows, keys = tile
+    kind = TRITON_TYPES[element]
+    wide, tall = _block(kind, keys, head), _block(kind, rows, head)
+    signature = {"q": tall, "k": wide, "v": wide, "o": tall, "lse": "*fp32", "scale": "fp32", "S": "i32"}
+    name = f"attention_{element}_d{head}_{rows}x{keys}{'_causal' if causal else ''}"
+    function = attention.attention_causal if causal else attention.attention
+    options = ("--subtile", str(rows // 64), "--no-cross-warp") if rows > 64 else ("--no-cross-warp",)
+    return Recipe(name, function, signature, {"BM": rows, "BN": keys, "D": head}, rows // 16, options, "free")
+
+
+def _block(element: str, rows: int, columns: int) -> str:
+    return f"tensordesc<{element}[{rows},{columns}]>"
+
+
+def make(recipe: Recipe, folder: Path, machine: str) -> str:
+    """Make one kernel and return what it is: "" when a step failed, which standard error says."""
+    ttgir, schedule, ir, cuda = (folder / f"{recipe.name}{suffix}" for suffix in (".ttgir", ".json", ".ir", ".cu"))
+    ttgir.write_text(to_ttgir(recipe.function, recipe.signature, recipe.constants, arch=90, warps=recipe.warps), encoding="utf-8")
+    options = ["--machine", machine, "--model", "hardware", "--for", "cuda-sm90", "--time-limit", str(SECONDS), *recipe.options]
+    if run(["schedule", str(ttgir), *options, "--json", str(schedule), "--quiet"]) or not lowered(recipe, folder):
+        return ""
+    found = json.loads(schedule.read_text(encoding="utf-8"))
+    done = run(["build", str(cuda), "--against", str(ir)]) == 0
+    return f"{recipe.name}: II {found['ii']}, length {found['length']}" if done else ""
+
+
+def lowered(recipe: Recipe, folder: Path) -> bool:
+    """Write the program and the CUDA of the schedule; whether that went well."""
+    ttgir, schedule, ir, cuda = (str(folder / f"{recipe.name}{suffix}") for suffix in (".ttgir", ".json", ".ir", ".cu"))
+    lower = ["lower", schedule, "--kernel", ttgir, "--order", recipe.order]
+    return not run([*lower, "-o", ir]) and not run([*lower, "--to", "cuda", "-o", cuda])
+
+
+def build_all(folder: Path, match: str = "", machine: str = "h200") -> list[str]:
+    """Make every kernel whose name matches; returns the names of those that could not be made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for recipe in recipes():
+        if re.search(match, recipe.name):
+            made = make(recipe, folder, machine)
+            print(made or f"not made: {recipe.name}", flush=True)
+            failed += [] if made else [recipe.name]
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Make the kernels of the GPU benchmarks.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--match", default="", help="regular expression: kernels to make")
+    parser.add_argument("--machine", default="h200")
+    arguments = parser.parse_args()
+    return len(build_all(arguments.folder, arguments.match, arguments.machine))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Triton sources of the kernels that the GPU benchmarks build."""

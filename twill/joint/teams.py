@@ -1,0 +1,35 @@
+"""Teams: ops that are to share a warp group.  A guess that makes a question narrow, and so quick to answer when there is an answer."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations, pairwise
+
+from twill.joint.space import Space
+from twill.problem import Problem
+
+Teams = tuple[tuple[str, ...], ...]
+_SUBTILE = re.compile(r".*/(\d+)")
+
+
+def teams(problem: Problem) -> Teams:
+    """The regular ops of each sub-tile, by their names ("mma.1/0"); empty when there are fewer than two sub-tiles.
+
+    One group for every sub-tile hands no tile from group to group, and it is what experts write (FlashAttention-3).
+    """
+    found: dict[str, list[str]] = {}
+    for op in problem.ops:
+        match = None if op.variable_latency else _SUBTILE.fullmatch(op.name)
+        if match is not None:
+            found.setdefault(match[1], []).append(op.name)
+    return tuple(map(tuple, found.values())) if len(found) > 1 else ()
+
+
+def require_teams(space: Space, chosen: Teams) -> None:
+    """Assert that each of `chosen` shares a group and that no two of them do."""
+    build, numbers = space.build, [[space.number[name] for name in team] for team in chosen]
+    for team in numbers:
+        for u, v in pairwise(team):
+            build.require(space.same(u, v))
+    for one, other in combinations(numbers, 2):
+        build.require(-space.same(one[0], other[0]))
