@@ -40,6 +40,17 @@ def test_every_op_of_a_loop_takes_marks_and_the_rest_stays(name: str) -> None:
     assert without.replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_only_insertions(name: str) -> None:
+    """Byte for byte: every line of the text is what is left of a marked line when insertions are taken out of it."""
+    text = KERNELS[name]
+    lines, marked = text.splitlines(keepends=True), patched(parse(text), numbered(text)).splitlines(keepends=True)
+    assert len(lines) == len(marked)
+    for line, longer in zip(lines, marked, strict=True):
+        rest = iter(longer)
+        assert all(character in rest for character in line)
+
+
 def test_marks_that_are_there_are_replaced_and_not_doubled() -> None:
     text = KERNELS["gemm"]
     once = patched(parse(text), numbered(text))
