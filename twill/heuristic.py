@@ -31,6 +31,8 @@ def intervals(lowest: int) -> list[int]:
 
 def candidates(problem: Problem, ii: int) -> Iterator[Schedule]:
     """Schedules at `ii`, in which dependences, units, waits and issue order hold; other limits need not."""
+    if problem.rules.in_order and any(op.issue > ii for op in problem.ops):
+        return
     several = max(_chains(problem), default=0) > 1
     for groups in groupings(problem):
         for chains in (False, True) if several else (False,):
