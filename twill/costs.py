@@ -72,7 +72,7 @@ def price(graph: LoopGraph, machine: Machine, *, coupling: str = "auto", model: 
     _check_target(graph, machine)
     tensor_work = any(node.kind == "mma" for node in graph.nodes)
     table = CostTable(machine, coupled=tensor_work if coupling == "auto" else coupling == "coupled")
-    operations = {op.index: op for op in graph.program.walk()}
+    operations = graph.program.operations
     costs = {node.name: table.cost(node, _place(graph, operations[node.operations[0]])) for node in graph.nodes}
     pricing = Pricing(graph, machine, table, operations, {node.name: node for node in graph.nodes}, costs)
     return Problem(

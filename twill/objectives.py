@@ -16,7 +16,7 @@ HARDWARE_ORDER = ("crossing_bytes", "groups", "warps", "edges", "length", "regis
 """The order where rings and copies are charged: the length of an iteration only matters before and behind the loop, hand-offs always."""
 
 REFINEMENTS = ("registers", "lifetime", "canonical")
-"""Levels that only tell schedules of the same structure apart: a schedule is called optimal without them."""
+"""Levels that only tell schedules of the same structure apart.  They are left out of large searches, which are called optimal without."""
 
 MOST_REFINED = 12
 """Ops of the largest loop body whose refinements are minimised unless they are asked for: each question costs as much as all before."""

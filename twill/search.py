@@ -9,16 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Literal
+from dataclasses import replace
 
 from twill.asking import Asker, LateError, StoppedError
 from twill.bounds import contradictions, full_unit, least_ii, lower_bounds
 from twill.canonical import settle
 from twill.depths import fixed, limited, run_ahead
 from twill.engines.answers import Engine
-from twill.engines.process import DEFAULT_MEMORY_MB
 from twill.engines.race import Race
 from twill.engines.registry import RACE_FULL_FROM, make
 from twill.errors import Place, SolverError, Unsupported
@@ -27,40 +24,11 @@ from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
 from twill.modulo import ModuloAnswer, monotone, shortest, smallest_ii
 from twill.objectives import MOST_REFINED, OF_GROUPS, REFINEMENTS, TITLES, candidates, measure, usual_order
+from twill.options import Options
 from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Refutation, Result, Schedule
 
-
-@dataclass(frozen=True)
-class Options:
-    """How to search.
-
-    engine           "auto", "yices" or "cpsat"
-    time_limit       seconds for the whole search, None for no limit
-    effort           limit of the whole search in CP-SAT's deterministic time instead: the same answer on every machine
-    memory_limit_mb  memory of an engine's process
-    max_ii           give up above this II; None: as far as a proof needs
-    objectives       minimised in this order after the II; the length comes first unless it is among them; None: the usual order of the
-                     problem (`twill.objectives.usual_order`)
-    slack            percent of the smallest II by which the II may be larger for the sake of what only depends on groups, where that
-                     is minimised before the length
-    depth            slots of the rings of streaming loads: a number; "auto": what lifetimes need and some to run ahead; None: "auto"
-                     under the rule `rings`, else what lifetimes need (`twill.depths`)
-    redundant        tell engines what other constraints imply; never changes the answer
-    symmetry         leave out schedules that are others with ops, groups or time renamed; never changes the answer
-    """
-
-    engine: str = "auto"
-    time_limit: float | None = None
-    effort: float | None = None
-    memory_limit_mb: int | None = DEFAULT_MEMORY_MB
-    max_ii: int | None = None
-    objectives: tuple[str, ...] | None = None
-    slack: Fraction = Fraction(0)
-    depth: int | Literal["auto"] | None = None
-    redundant: bool = True
-    symmetry: bool = True
-
+__all__ = ["EMPTY", "LADDER", "MOST_OPS", "Options", "Search", "agree", "refuse_too_many", "schedule"]
 
 # Seconds that stage 1 gets at most.  Attention loops need less than one; with a full unit and 80 ops it may not end.
 STAGE_ONE = 30.0
@@ -172,8 +140,9 @@ class Search:
             else:
                 self._least(objective)
         self._again()
+        self._as_found()
+        status = "optimal" if all(c.proved for c in self.claims) else "feasible"
         self._left_open()
-        status = "optimal" if all(c.proved for c in self.claims if c.objective not in REFINEMENTS) else "feasible"
         return Result(self.best, self._certificate(status))
 
     # Stage 1 -----------------------------------------------------------------------------------------------------------------
@@ -351,6 +320,11 @@ class Search:
             middle = (low + high) // 2
         self.claims.append(Claim(objective, values[high], values[low], low == high, evidence))
         self.progress(f"{TITLES[objective]}: {values[high]}")
+
+    def _as_found(self) -> None:
+        """Values of the schedule that was kept: where one was not proved best, a later question may have improved it."""
+        assert self.best is not None
+        self.claims = [replace(claim, value=measure(self.problem, self.best, claim.objective)) for claim in self.claims]
 
     def _left_open(self) -> None:
         """Claims about what only tells schedules of one structure apart, where that is not minimised."""

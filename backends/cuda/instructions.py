@@ -164,7 +164,7 @@ def _issue(scope: Scope, instruction: Issue) -> None:
     group, source = scope.group, scope.group.source
     site = source.sites[instruction.op]
     scope.reads = instruction.reads
-    ops = [source.operations[index] for index in sorted(site.operations)]
+    ops = [source.program.operations[index] for index in sorted(site.operations)]
     group.code.add(f"// {instruction.op}: {', '.join(op.name for op in ops)}{_line(ops[-1])}{_at(scope, instruction)}")
     if instruction.queue is Queue.TMA:
         _issue_copy(scope, instruction, ops)
@@ -251,7 +251,7 @@ def _keep(scope: Scope, op: str) -> None:
 
 def _run(scope: Scope, instruction: Run) -> None:
     group, source = scope.group, scope.group.source
-    op = source.operations[instruction.operation]
+    op = source.program.operations[instruction.operation]
     if not instruction.into:
         if not source.program.definitions.get(op.results[0] if op.results else -1) or op.results[0] not in scope.env:
             lower(scope, op)

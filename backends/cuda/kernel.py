@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
 from twill.errors import BadInput, Place
 
@@ -141,7 +141,6 @@ def _read_coarsen(found: list[object]) -> tuple[str, int]:
     return str(axis), int(str(count))
 
 
-def _read_argument(found: dict[str, object]) -> Argument:
-    box = cast("list[int]", found.get("box", []))
-    fields = {name: value for name, value in found.items() if name != "box"}
-    return Argument(box=tuple(box), **fields)  # type: ignore[arg-type]
+def _read_argument(found: dict[str, Any]) -> Argument:
+    fields: dict[str, Any] = {name: tuple(value) if name == "box" else value for name, value in found.items()}
+    return Argument(**fields)

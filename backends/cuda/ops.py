@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from twill.backends.cuda import arithmetic, control, masks, memory, products, reductions
-from twill.backends.cuda.layouts import RegisterLayout, same_threads
+from twill.backends.cuda.layouts import RegisterLayout, Vector, same_threads
 from twill.backends.cuda.scope import Scope, picked
 from twill.backends.cuda.values import Index, Shared, Tile, Uniform, Zero, index_of, rounded
 from twill.errors import Unsupported
@@ -136,25 +136,27 @@ def _splat(scope: Scope, op: Operation) -> None:
 def _expand_dims(scope: Scope, op: Operation) -> None:
     axis = op.get("axis")
     assert isinstance(axis, int)
-    _view(scope, op, lambda c: (*c[:axis], *c[axis + 1 :]))
+    _view(scope, op, [dim if dim < axis else dim + 1 for dim in range(len(scope.tile(op.operands[0]).shape))])
 
 
 def _broadcast(scope: Scope, op: Operation) -> None:
-    shape = scope.tile(op.operands[0]).shape
-    _view(scope, op, lambda c: tuple(_zero_of(x) if extent == 1 else x for x, extent in zip(c, shape, strict=True)))
+    _view(scope, op, [None if extent == 1 else dim for dim, extent in enumerate(scope.tile(op.operands[0]).shape)])
 
 
-def _zero_of(coordinate: object) -> object:
-    return "0" if isinstance(coordinate, str) else 0
+def _view(scope: Scope, op: Operation, dims: Sequence[int | None]) -> None:
+    """A tile whose elements are those of another one, of which dimension n is dimension dims[n] of the new one; None: always 0."""
 
+    def coordinates(of: Vector) -> Vector:
+        return tuple(0 if dim is None else of[dim] for dim in dims)
 
-def _view(scope: Scope, op: Operation, coordinates: Callable[[tuple], tuple]) -> None:  # type: ignore[type-arg]
-    """A tile whose elements are those of another one at other coordinates."""
     tile, type_ = scope.tile(op.operands[0]), _type(scope, op.results[0])
     assert isinstance(type_, TensorType)
     source = tile.layout
     if source is None:
-        at, layout = (lambda index: tile.at(Index(index.register, coordinates(index.coordinates)))), None
+        layout = None
+
+        def at(index: Index) -> str:
+            return tile.at(Index(index.register, tuple("0" if dim is None else index.coordinates[dim] for dim in dims)))
     else:
         layout = scope.layout(op.results[0], op)
         moves = same_threads(source, layout, coordinates)

@@ -177,9 +177,9 @@ class Plan:
 def _operations(source: Source, group: Group) -> Iterable[Operation]:
     for instruction in (*group.before, *group.body, *group.after):
         if isinstance(instruction, Run):
-            yield source.operations[instruction.operation]
+            yield source.program.operations[instruction.operation]
         elif isinstance(instruction, Issue):
-            yield from (source.operations[index] for index in source.sites[instruction.op].operations)
+            yield from (source.program.operations[index] for index in source.sites[instruction.op].operations)
 
 
 def box_of(shape: tuple[int, ...], element: Scalar | Pointer, layout: Layout | None) -> tuple[tuple[int, ...], int]:

@@ -53,12 +53,12 @@ class Shortcuts:
     @cached_property
     def summed(self) -> dict[int, Operation]:
         """Value of the loop that is kept in parts -> the reduction that would have added them up."""
-        operations = self.source.operations
+        operations = self.source.program.operations
         return {operations[r.update].results[0]: operations[r.reduction] for r in self.sums.values()}
 
     def _stays(self, running: Running) -> bool:
         """Whether no other warp group sees what the lanes keep."""
-        operations, pipelined = self.source.operations, self.source.pipelined
+        operations, pipelined = self.source.program.operations, self.source.pipelined
         sites = {self.source.owners.get(operations[index].results[0]) for index in (running.reduction, running.update)}
         sent = {i.value for group in pipelined.groups for i in (*group.body, *group.after) if isinstance(i, Send)}
         return None not in sites and not sites & sent

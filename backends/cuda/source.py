@@ -35,30 +35,21 @@ class Source:
     pipelined: PipelinedProgram
 
     @cached_property
-    def operations(self) -> dict[int, Operation]:
-        """Ops by number."""
-        return {op.index: op for op in self.program.walk()}
-
-    @cached_property
     def loop(self) -> Operation:
         """The loop that is pipelined.  Raises Unsupported for a program that was made from a problem alone."""
         if self.pipelined.loop is None:
             raise Unsupported("the program has no kernel: CUDA is generated from a schedule and the kernel that was scheduled.")
-        return self.operations[self.pipelined.loop]
+        return self.program.operations[self.pipelined.loop]
 
     @cached_property
     def path(self) -> tuple[Operation, ...]:
         """Ops that enclose the loop, outermost first, and the loop."""
-        found = [self.loop]
-        while (parent := self.program.parents.get(found[0].index)) is not None:
-            found.insert(0, parent)
-        return tuple(found)
+        return self.program.path(self.loop)
 
     @cached_property
     def inside(self) -> frozenset[int]:
         """Values that the loop makes inside."""
-        made = {v for op in self.loop.walk() if op is not self.loop for v in op.results}
-        return frozenset(made | set(self.loop.regions[0].blocks[0].arguments))
+        return self.loop.inside
 
     @cached_property
     def arguments(self) -> tuple[int, ...]:
@@ -78,7 +69,7 @@ class Source:
     @cached_property
     def owners(self) -> dict[int, str]:
         """Value of the loop -> the op of the loop that makes it."""
-        found = {v: site.name for site in self.pipelined.ops for index in site.operations for v in self.operations[index].results}
+        found = {v: site.name for site in self.pipelined.ops for index in site.operations for v in self.program.operations[index].results}
         return {value: owner for value, owner in found.items() if value not in self.anywhere}
 
     @cached_property
@@ -90,7 +81,7 @@ class Source:
         block = self.loop.regions[0].blocks[0]
         found = {block.arguments[0]}
         for op in block.operations[:-1]:
-            known = all(value in found or value not in self.inside for value in captured(op))
+            known = all(value in found or value not in self.inside for value in op.captured)
             if op.name in _COORDINATES and known and all(_is_integer(self.program.type(value)) for value in op.results):
                 found |= set(op.results)
         return frozenset(found - {block.arguments[0]} - set(self.yielded))
@@ -102,7 +93,7 @@ class Source:
 
     def _exported(self, site: OpSite) -> Iterator[int]:
         for index in sorted(site.operations):
-            for value in self.operations[index].results:
+            for value in self.program.operations[index].results:
                 users = {op.index for op in self.program.users.get(value, ())}
                 if users - set(site.operations) and value not in self.anywhere:
                     yield value
@@ -147,10 +138,3 @@ class Source:
     def accumulator(self, op: Operation) -> int | None:
         """What a warpgroup product adds to."""
         return operand(op, "c") if op.name == "ttng.warp_group_dot" else None
-
-
-def captured(op: Operation) -> Iterator[int]:
-    """Values that an op uses, those that ops in its regions take from outside of it included."""
-    inner = {v for o in op.walk() for v in o.results} | {v for o in op.walk() for r in o.regions for b in r.blocks for v in b.arguments}
-    for nested in op.walk():
-        yield from (value for value in nested.operands if value not in inner)

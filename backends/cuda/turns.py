@@ -106,7 +106,7 @@ class Rotation:
                 yield i.value, 0, i.stage, position
         for i in self.group.after:
             if isinstance(i, Run):
-                for value in self.source.operations[i.operation].operands:
+                for value in self.source.program.operations[i.operation].operands:
                     if value in self.source.loop.results:
                         last, distance = self.source.origin(self.source.yielded[self.source.loop.results.index(value)])
                         yield self.source.owners.get(last, ""), distance, 0, BEHIND

@@ -53,7 +53,7 @@ class _Groups:
     def __init__(self, problem: Problem, schedule: Schedule, graph: LoopGraph) -> None:
         self.problem, self.graph, self.schedule = problem, graph, schedule
         self.program = graph.program
-        self.operations = {op.index: op for op in self.program.walk()}
+        self.operations = self.program.operations
         self.loop = self.operations[graph.loop]
         self.body = self.loop.regions[0].blocks[0]
         self.group = schedule.groups

@@ -54,7 +54,7 @@ def rewritten(program: TileProgram, loop: int, marks: Mapping[int, tuple[int, in
 
     Raises BadInput when the marks are not those of the loop's ops.
     """
-    operations = {op.index: op for op in program.walk()}
+    operations = program.operations
     body = operations[loop].regions[0].blocks[0].operations if loop in operations and operations[loop].name == "scf.for" else ()
     if [op.index for op in body[:-1]] != sorted(marks) or not body:
         raise BadInput("the marks are not those of the kernel's loop.", place=Place(program.file))
@@ -70,7 +70,7 @@ def rewritten(program: TileProgram, loop: int, marks: Mapping[int, tuple[int, in
 def _tile(graph: LoopGraph, load: str) -> str:
     """The buffer that the load fills, as Triton prints its shape and element."""
     node = next(node for node in graph.nodes if node.name == load)
-    operations = {op.index: op for op in graph.program.walk()}
+    operations = graph.program.operations
     filled = [operations[i] for i in node.operations if operations[i].name == "ttg.local_alloc"]
     types = [graph.program.type(op.results[0]) for op in filled] or [graph.program.type(operations[node.operations[0]].results[0])]
     kind = types[0]

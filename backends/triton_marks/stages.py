@@ -56,7 +56,7 @@ class _Maker:
         self.problem, self.graph, self.ii = problem, graph, schedule.ii
         self.start, self.depths = schedule.starts, depths
         self.nodes = {node.name: node for node in graph.nodes}
-        self.operations = {op.index: op for op in graph.program.walk()}
+        self.operations = graph.program.operations
         self.body = self.operations[graph.loop].regions[0].blocks[0]
         self.inner = {op.index: n for n, op in enumerate(self.body.operations)}
         self.hopper = any(n.kind == "mma" and n.warps > 1 for n in graph.nodes)

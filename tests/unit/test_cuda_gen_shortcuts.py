@@ -29,7 +29,7 @@ def attention(source_tree: Path) -> Source:
 
 
 def names(source: Source, numbers: dict[int, object]) -> list[str]:
-    return [source.owners[source.operations[number].results[0]] for number in numbers]
+    return [source.owners[source.program.operations[number].results[0]] for number in numbers]
 
 
 def test_running_maxima_and_sums_are_found(attention: Source) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from twill.engines.answers import Answer
+from twill.engines.process import ProcessEngine
+from twill.engines.registry import available
 from twill.frontends.graph_json import problem_from_dict, read_golden
 from twill.joint.formula import Formula
+from twill.objectives import measure
 from twill.problem import Problem
 from twill.search import Options, Search, schedule
 
@@ -109,6 +113,40 @@ def test_unknown_is_never_infeasible_and_keeps_what_is_known() -> None:
     assert result.schedule is not None
     (claim, *_) = result.certificate.claims
     assert (claim.objective, claim.value, claim.lower_bound, claim.proved) == ("ii", 3, 2, False)
+
+
+class Fading:
+    """An engine that answers so many questions and no more."""
+
+    def __init__(self, answers: int) -> None:
+        self.inner, self.answers = ProcessEngine(available()[0]), answers
+        self.name, self.version = self.inner.name, self.inner.version
+
+    def decide(self, formula: Formula, time_limit: float | None = None) -> Answer:
+        self.answers -= 1
+        return self.inner.decide(formula, time_limit) if self.answers >= 0 else Answer("unknown", self.name, detail="no answer")
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_optimal_is_only_said_when_all_that_was_asked_for_is_proved() -> None:
+    problem = read_golden(Path(__file__).parents[1] / "golden" / "instances" / "g05a_blocking_one_warp.json").problem
+    problem = replace(problem, ops=tuple(replace(op, registers=8 * (n + 1)) for n, op in enumerate(problem.ops)))
+
+    def status(answers: int, *objectives: str) -> tuple[str, int]:
+        engine = Fading(answers)
+        result = Search(problem, Options(objectives=objectives, time_limit=60), lambda _: None, engine=engine).run()
+        assert result.schedule is not None
+        for claim in result.certificate.claims:
+            assert claim.value == measure(problem, result.schedule, claim.objective)
+        return result.certificate.status, answers - max(engine.answers, 0)
+
+    found, needed = status(1000, "length")
+    assert found == "optimal"
+    assert status(1000, "length", "registers")[0] == "optimal"
+    assert status(1000, "length", "registers")[1] > needed
+    assert status(needed, "length", "registers")[0] == "feasible"
 
 
 def test_a_limit_on_the_ii_is_respected() -> None:

@@ -14,13 +14,14 @@ from twill.backends.triton_compiler.order import LOAD, PRODUCT, compare
 from twill.backends.triton_marks import marked_stages
 from twill.examples import contents
 from twill.frontends.graph_json import read_schedule
+from twill.frontends.triton_hook import Compilation
 from twill.frontends.triton_hook.checks import unmet
 from twill.frontends.ttgir import parse
 from twill.graph.build import loop_graph
 from twill.triton import period
 from twill.triton.advice import advise, own_marks
 from twill.triton.checks import cures, worse
-from twill.triton.decision import Advice, Kernel, Settings, as_json, from_json
+from twill.triton.decision import Advice, Settings, as_json, from_json
 from twill.triton.store import Store, key, without_locations
 
 SCHEDULES = Path(__file__).parent.parent / "golden" / "schedules" / "triton"
@@ -53,7 +54,7 @@ class Trials:
 
 def decide(slots: int, *figures: dict[str, Any], **settings: Any) -> tuple[Advice, Trials]:
     trials = Trials(*figures)
-    return advise(Kernel(gemm(slots), "3.9.0", 90, 2), Settings(**settings), trials), trials
+    return advise(Compilation(gemm(slots), "3.9.0", 90, 2), Settings(**settings), trials), trials
 
 
 # ----------------------------------------------------------------------------------------------------------------------- decisions
@@ -116,13 +117,13 @@ def test_rings_that_triton_did_not_make() -> None:
 
 
 def test_text_that_is_no_module_is_left_alone() -> None:
-    advice = advise(Kernel("module {", "3.9.0", 90, 2), Settings(), Trials({}))
+    advice = advise(Compilation("module {", "3.9.0", 90, 2), Settings(), Trials({}))
     assert not advice.applied and advice.name == "a kernel" and advice.final
 
 
 def test_a_loop_that_asks_for_triton_s_warp_specialization_keeps_it() -> None:
     text = gemm(2).replace("{tt.scheduled_max_stage", "{tt.warp_specialize, tt.scheduled_max_stage")
-    assert advise(Kernel(text, "3.9.0", 90, 2), Settings(), Trials({})).reason == "its loop asks for Triton's warp specialization"
+    assert advise(Compilation(text, "3.9.0", 90, 2), Settings(), Trials({})).reason == "its loop asks for Triton's warp specialization"
 
 
 # -------------------------------------------------------------------------------------------------------------------------- model
@@ -185,15 +186,15 @@ def test_what_is_not_final_is_not_kept_and_a_read_only_store_is_not_written(tmp_
 
 
 def test_keys_tell_apart_whatever_decides() -> None:
-    kernel, settings = Kernel("text", "3.9.0", 90, 3), Settings()
+    kernel, settings = Compilation("text", "3.9.0", 90, 3), Settings()
     keys = {
         key(kernel, settings, "1", "m"),
         key(kernel, settings, "2", "m"),
         key(kernel, settings, "1", "n"),
-        key(Kernel("text ", "3.9.0", 90, 3), settings, "1", "m"),
-        key(Kernel("text", "3.6.0", 90, 3), settings, "1", "m"),
-        key(Kernel("text", "3.9.0", 100, 3), settings, "1", "m"),
-        key(Kernel("text", "3.9.0", 90, 2), settings, "1", "m"),
+        key(Compilation("text ", "3.9.0", 90, 3), settings, "1", "m"),
+        key(Compilation("text", "3.6.0", 90, 3), settings, "1", "m"),
+        key(Compilation("text", "3.9.0", 100, 3), settings, "1", "m"),
+        key(Compilation("text", "3.9.0", 90, 2), settings, "1", "m"),
         key(kernel, Settings(apply="always"), "1", "m"),
         key(kernel, Settings(error=0.3), "1", "m"),
     }

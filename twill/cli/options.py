@@ -72,6 +72,44 @@ def debug_option(command: Command) -> Command:
     return option(command)
 
 
+_ENGINE_OPTIONS = (
+    click.option(
+        "--ii-slack",
+        metavar="PERCENT",
+        type=Finite(0, 100),
+        default=0,
+        show_default=True,
+        help="Let the II be larger by up to this much for better values of what only depends on warp groups.",
+    ),
+    click.option(
+        "--objective",
+        metavar="LIST",
+        type=Objectives(),
+        help="What to minimise after the II, in this order: crossing_bytes,groups,warps,edges,length,registers,lifetime,canonical; "
+        "first: nothing but the length.",
+    ),
+    click.option(
+        "--depth",
+        metavar="auto|N",
+        type=Depth(),
+        help="Slots of the rings of streaming loads; auto: two more than lifetimes need (default of the hardware model).",
+    ),
+    click.option("--max-ii", metavar="II", type=click.IntRange(min=1), help="Give up above this II."),
+    click.option(
+        "--memory-limit", metavar="MB", type=click.IntRange(1, 2**30), default=8192, show_default=True, help="Memory of a solver."
+    ),
+    click.option(
+        "--effort",
+        metavar="N",
+        type=Finite(min=0, min_open=True),
+        help="Stop after N units of CP-SAT's deterministic time, a second or so each: the same answer on every machine.",
+    ),
+    click.option("--time-limit", metavar="SECONDS", type=Finite(min=0, min_open=True), help="Stop with what is proved by then."),
+    click.option("--engine", type=click.Choice(["auto", "yices", "cpsat"]), default="auto", show_default=True, help="Solver."),
+)
+"""In the order of `--help`, the last one first."""
+
+
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--engine`, `--time-limit`, `--effort`, `--memory-limit`, `--max-ii`, given to the command as one `options: twill.search.Options`."""
 
@@ -103,40 +141,6 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
         return command(options=options, **others)
 
-    for option in (
-        click.option(
-            "--ii-slack",
-            metavar="PERCENT",
-            type=Finite(0, 100),
-            default=0,
-            show_default=True,
-            help="Let the II be larger by up to this much for better values of what only depends on warp groups.",
-        ),
-        click.option(
-            "--objective",
-            metavar="LIST",
-            type=Objectives(),
-            help="What to minimise after the II, in this order: crossing_bytes,groups,warps,edges,length,registers,lifetime,canonical; "
-            "first: nothing but the length.",
-        ),
-        click.option(
-            "--depth",
-            metavar="auto|N",
-            type=Depth(),
-            help="Slots of the rings of streaming loads; auto: two more than lifetimes need (default of the hardware model).",
-        ),
-        click.option("--max-ii", metavar="II", type=click.IntRange(min=1), help="Give up above this II."),
-        click.option(
-            "--memory-limit", metavar="MB", type=click.IntRange(1, 2**30), default=8192, show_default=True, help="Memory of a solver."
-        ),
-        click.option(
-            "--effort",
-            metavar="N",
-            type=Finite(min=0, min_open=True),
-            help="Stop after N units of CP-SAT's deterministic time, a second or so each: the same answer on every machine.",
-        ),
-        click.option("--time-limit", metavar="SECONDS", type=Finite(min=0, min_open=True), help="Stop with what is proved by then."),
-        click.option("--engine", type=click.Choice(["auto", "yices", "cpsat"]), default="auto", show_default=True, help="Solver."),
-    ):
+    for option in _ENGINE_OPTIONS:
         wrapped = option(wrapped)
     return wrapped

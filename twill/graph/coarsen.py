@@ -54,7 +54,7 @@ class Dependent:
 
     def copied(self, op: Operation) -> bool:
         """Whether the op does different things in neighbouring programs."""
-        return op.name not in _LOOPS and (self.is_id(op) or any(value in self.values for value in used(op)))
+        return op.name not in _LOOPS and (self.is_id(op) or any(value in self.values for value in op.captured))
 
     def is_id(self, op: Operation) -> bool:
         """Whether the op is the program id along the axis."""
@@ -86,13 +86,6 @@ class Dependent:
                 yield value
                 definition = self.program.definitions.get(value)
                 value = None if definition is None else viewed(definition)
-
-
-def used(op: Operation) -> set[int]:
-    """Values that an op takes from outside of itself, those that ops in its regions take included."""
-    blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
-    made = {value for block in blocks for o in block.operations for value in o.results} | {v for block in blocks for v in block.arguments}
-    return {value for inner in op.walk() for value in inner.operands} - made
 
 
 def _refuse(found: Dependent) -> None:
@@ -137,7 +130,7 @@ def _arguments(program: TileProgram, address: int) -> set[int]:
         definition = program.definitions.get(value)
         if value in program.body.arguments:
             found.add(value)
-        queue += carried.get(value, ()) if definition is None else used(definition)
+        queue += carried.get(value, ()) if definition is None else definition.captured
     return found
 
 

@@ -35,7 +35,7 @@ class _Chains:
 
     def __init__(self, graph: LoopGraph) -> None:
         self.graph = graph
-        self.operations = {op.index: op for op in graph.program.walk()}
+        self.operations = graph.program.operations
         self.nodes = {node.name: node for node in graph.nodes}
         self.inputs: dict[str, list[str]] = {node.name: [] for node in graph.nodes}
         for edge in graph.edges:

@@ -98,13 +98,9 @@ class _Cutter:
             raise Unsupported("the loop body is in sub-tiles already.", place=self.place(self.loop))
         return Axes(self.program)
 
-    @cached_property
-    def operations(self) -> dict[int, Operation]:
-        return {op.index: op for op in self.program.walk()}
-
     @property
     def loop(self) -> Operation:
-        return self.operations[self.graph.loop]
+        return self.program.operations[self.graph.loop]
 
     @cached_property
     def products(self) -> dict[int, Node]:
@@ -114,7 +110,7 @@ class _Cutter:
     @cached_property
     def accumulator(self) -> Node | None:
         """The product that the loop accumulates: the last one that adds to what was there; the last one when none does."""
-        adding = [node for index, node in self.products.items() if _adds(self.axes, self.operations[index])]
+        adding = [node for index, node in self.products.items() if _adds(self.axes, self.program.operations[index])]
         found = adding or list(self.products.values())
         return found[-1] if found else None
 
@@ -127,7 +123,7 @@ class _Cutter:
 
         Of several, one that nothing keeps from being cut; that no product contracts; that runs through most of the work.
         """
-        found = dict.fromkeys(axis for index in self.products for axis in self._rows_of(self.operations[index]))
+        found = dict.fromkeys(axis for index in self.products for axis in self._rows_of(self.program.operations[index]))
         fitting = [axis for axis in found if Part.COLUMNS not in self._roles(axis).values()]
         if not fitting:
             why = "no matrix product" if not self.products else "no matrix product whose rows are not columns of another"
@@ -165,7 +161,7 @@ class _Cutter:
         if axis.extent % parts:
             return f"{dimension.words} has extent {axis.extent}, which is not a multiple of {parts}."
         for index, part in self._roles(axis).items():
-            unit, rows = _warpgroup_rows(self.operations[index]), self._rows(index) // parts
+            unit, rows = _warpgroup_rows(self.program.operations[index]), self._rows(index) // parts
             if part is Part.ROWS and rows % unit:
                 return f"{parts} sub-tiles of {dimension.words} have {rows} rows each; a warpgroup works on {unit} or a multiple."
         if self.program.num_warps % self.warps(axis, parts):
@@ -175,14 +171,14 @@ class _Cutter:
     def warps(self, axis: Axis, parts: int) -> int:
         """Warps of one sub-tile: a warpgroup for every 64 rows (128 in tensor memory), never more than the whole tile has."""
         shares = [
-            _WARPGROUP * self._rows(index) // parts // _warpgroup_rows(self.operations[index])
+            _WARPGROUP * self._rows(index) // parts // _warpgroup_rows(self.program.operations[index])
             for index, part in self._roles(axis).items()
             if part is Part.ROWS
         ]
         return min([self.program.num_warps, *shares])
 
     def _tile(self, node: Node) -> int | None:
-        return tile_of(self.program, self.operations[node.operations[0]])
+        return tile_of(self.program, self.program.operations[node.operations[0]])
 
     def _dimension(self, node: Node, axis: Axis) -> _Dimension:
         tile = self._tile(node)
@@ -190,7 +186,7 @@ class _Cutter:
 
     def _words(self, node: Node, dim: int) -> str:
         what = "the accumulator" if node is self.accumulator else node.name
-        return f"dimension {dim} of {what} (line {self.operations[node.operations[0]].line})"
+        return f"dimension {dim} of {what} (line {self.program.operations[node.operations[0]].line})"
 
     def _rows_of(self, op: Operation) -> list[Axis]:
         ties, _ = self.axes.rules[op.index]

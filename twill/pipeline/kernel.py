@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -48,21 +48,15 @@ class Kernel:
         """The kernel."""
         return self.graph.program
 
-    @cached_property
-    def operations(self) -> dict[int, Operation]:
-        """Ops by number."""
-        return {op.index: op for op in self.program.walk()}
-
     @property
     def loop(self) -> Operation:
         """The scheduled loop."""
-        return self.operations[self.graph.loop]
+        return self.program.operations[self.graph.loop]
 
     @cached_property
     def inside(self) -> frozenset[int]:
         """Values that the loop makes inside."""
-        made = {v for op in self.loop.walk() if op is not self.loop for v in op.results}
-        return frozenset(made | set(self.loop.regions[0].blocks[0].arguments))
+        return self.loop.inside
 
     @cached_property
     def siblings(self) -> tuple[Operation, ...]:
@@ -125,7 +119,7 @@ class Kernel:
                 raise Unsupported(message, place=self.place(definition))
             else:
                 found.runs.add(definition.index)
-                queue += captured(definition)
+                queue += definition.captured
         return found
 
     def used_by(self, nodes: Iterable[Node]) -> set[int]:
@@ -134,7 +128,7 @@ class Kernel:
         block = self.loop.regions[0].blocks[0]
         carried = {value: k for k, value in enumerate(block.arguments[1:])}
         yielded = block.operations[-1].operands if _ends(block.operations[-1]) else ()
-        queue = [v for node in nodes for index in (*node.operations, *node.folded) for v in captured(self.operations[index])]
+        queue = [v for node in nodes for index in (*node.operations, *node.folded) for v in self.program.operations[index].captured]
         queue += self.loop.operands[:3]
         found, seen = set(), set()
         while queue:
@@ -147,7 +141,7 @@ class Kernel:
             elif value in carried:
                 queue += [self.loop.operands[3 + carried[value]], yielded[carried[value]]]
             elif (definition := self.program.definitions.get(value)) is not None and definition.index not in placed:
-                queue += captured(definition)
+                queue += definition.captured
         return found
 
     # ------------------------------------------------------------------------------------------------------------------- buffers
@@ -176,16 +170,9 @@ class Kernel:
             if distance > len(block.arguments):
                 raise Unsupported("a result of the loop never changes in it.", place=self.place(self.loop))
         for node in self.graph.nodes:
-            if any(value in self.operations[index].results for index in node.operations):
+            if any(value in self.program.operations[index].results for index in node.operations):
                 return node.name, distance
         raise Unsupported(f"%{self.name(result)} is used behind the loop, but no op makes it.", place=self.place(self.loop))
-
-
-def captured(op: Operation) -> Iterator[int]:
-    """Values that an op uses, those that ops in its regions take from outside of it included."""
-    inner = {v for o in op.walk() for v in o.results} | {v for o in op.walk() for r in o.regions for b in r.blocks for v in b.arguments}
-    for nested in op.walk():
-        yield from (value for value in nested.operands if value not in inner)
 
 
 def _category(op: Operation) -> Category | None:

@@ -96,7 +96,7 @@ class _Planner:
             self.needed.setdefault(group, Needs()).add(self.kernel.needs(self.kernel.loop.operands[:3]))
         for group, needs in self.needed.items():
             for index in needs.runs:
-                self._run(group, self.kernel.operations[index], behind=index > self.kernel.loop.index)
+                self._run(group, self.kernel.program.operations[index], behind=index > self.kernel.loop.index)
         return self.made
 
     def _add(self, group: int, at: int, instruction: Instruction, *, behind: bool) -> None:
@@ -111,7 +111,7 @@ class _Planner:
         if ring.copied or not ring.memory:
             return None
         node = next(n for n in self.kernel.graph.nodes if n.name == ring.name)
-        found = self.kernel.written(self.kernel.operations[node.operations[0]])
+        found = self.kernel.written(self.kernel.program.operations[node.operations[0]])
         return None if found is None or found in self.kernel.inside else found
 
     def _clears(self) -> dict[int, Operation]:
@@ -151,7 +151,7 @@ class _Planner:
                 self.needed[home].tiles.add(tile)
         for index in dict.fromkeys(i for every in needs.values() for i in sorted(every.loads)):
             home = next(homes[store] for store, every in needs.items() if index in every.loads)
-            self._read_back(home, self.kernel.operations[index])
+            self._read_back(home, self.kernel.program.operations[index])
         wanted = {(homes[store], result) for store, every in needs.items() for result in every.results}
         for home, result in sorted(wanted):
             self._bring(home, *self.kernel.sources(result))
@@ -163,7 +163,7 @@ class _Planner:
 
     def _read_roots(self, needs: Iterable[Needs]) -> set[int]:
         loads = {index for every in needs for index in every.loads}
-        return {self.kernel.root(self.kernel.operations[index].operands[0]) for index in loads}
+        return {self.kernel.root(self.kernel.program.operations[index].operands[0]) for index in loads}
 
     def _home(self, needs: Needs) -> int:
         """The group that computes what is stored."""
@@ -174,7 +174,7 @@ class _Planner:
             weights[group] = weights.get(group, 0) + self.tl.ops[node].registers
         free = False
         for index in needs.loads:
-            op = self.kernel.operations[index]
+            op = self.kernel.program.operations[index]
             ring = self._ring(op)
             tile = self.kernel.program.type(op.results[0])
             size = tile.elements if isinstance(tile, Tensor) else 0
@@ -318,7 +318,7 @@ class _Planner:
 
     def _used_behind(self, group: int, tile: int) -> bool:
         runs = [i for _, i in self.made.after.get(group, []) if isinstance(i, Run)]
-        return any(tile in self.kernel.needs(self.kernel.operations[run.operation].operands).tiles for run in runs)
+        return any(tile in self.kernel.needs(self.kernel.program.operations[run.operation].operands).tiles for run in runs)
 
 
 def _together(needs: Mapping[int, Needs]) -> list[list[int]]:

@@ -57,6 +57,19 @@ class Operation:
     attribute_span: tuple[int, int] | None = None
     successors: tuple[str, ...] = ()
 
+    @property
+    def inside(self) -> frozenset[int]:
+        """Values that the ops in the op's regions make, with the arguments of its first block."""
+        made = {value for inner in self.walk() if inner is not self for value in inner.results}
+        return frozenset(made | set(self.regions[0].blocks[0].arguments))
+
+    @property
+    def captured(self) -> tuple[int, ...]:
+        """Values that the op uses, those that ops in its regions take from outside of it included, in program order."""
+        blocks = [block for inner in self.walk() for region in inner.regions for block in region.blocks]
+        made = {value for block in blocks for op in block.operations for value in op.results} | {v for b in blocks for v in b.arguments}
+        return tuple(value for inner in self.walk() for value in inner.operands if value not in made)
+
     def get(self, name: str, default: Attribute = None) -> Attribute:
         """Attribute `name`, or `default`."""
         return dict(self.attributes).get(name, default)
@@ -131,6 +144,18 @@ class TileProgram:
     def walk(self) -> Iterator[Operation]:
         """All ops in program order, the function op first."""
         return self.function.walk()
+
+    @cached_property
+    def operations(self) -> dict[int, Operation]:
+        """Op number -> op."""
+        return {op.index: op for op in self.walk()}
+
+    def path(self, op: Operation) -> tuple[Operation, ...]:
+        """The ops that enclose `op`, outermost first, and `op` itself."""
+        found = [op]
+        while (parent := self.parents.get(found[0].index)) is not None:
+            found.insert(0, parent)
+        return tuple(found)
 
     @cached_property
     def definitions(self) -> dict[int, Operation]:

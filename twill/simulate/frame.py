@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -40,15 +40,15 @@ class Frame:
     # -------------------------------------------------------------------------------------------------------------------- operands
     def collect(self, site: OpSite) -> None:
         """All operands of the op's kernel ops."""
-        own = {v for index in site.operations for v in self.worker.source.operations[index].results}
+        own = {v for index in site.operations for v in self.worker.source.program.operations[index].results}
         for index in sorted(site.operations):
-            for value in captured(self.worker.source.operations[index]):
+            for value in self.worker.source.program.operations[index].captured:
                 if value not in own and not self._staged(site, index, value):
                     self.local[value] = self.get(value, self.event.iteration)
 
     def _staged(self, site: OpSite, index: int, value: int) -> bool:
         """Whether a staged store takes its data from a slot, or a staged load makes nothing but a copy of one."""
-        op = self.worker.source.operations[index]
+        op = self.worker.source.program.operations[index]
         return (op.name in STAGED_STORE and site.kind != "smem_store" and value == _data(op)) or (
             op.name == STAGED_LOAD and site.kind == "smem_load"
         )
@@ -73,7 +73,7 @@ class Frame:
         owners = source.owners.get(definition.index, ())
         if owners:
             return self.fetch(owners, value, iteration)
-        env: Values = {v: self.get(v, iteration) for v in captured(definition)}
+        env: Values = {v: self.get(v, iteration) for v in definition.captured}
         execute(definition, env, worker.state)
         return env[value]
 
@@ -226,7 +226,7 @@ class Frame:
         state = self._allocating(target)
         made: Values = {}
         for index in sorted(site.operations):
-            op = worker.source.operations[index]
+            op = worker.source.program.operations[index]
             if op.name in STAGED_STORE and site.kind == "smem_store":
                 made[_data(op)] = self.local[_data(op)]
             elif op.name == STAGED_LOAD and site.kind == "smem_load":
@@ -261,7 +261,7 @@ class Frame:
     def execute_outside(self, op: Operation) -> None:
         """An op outside of the loop on the values of the group."""
         worker = self.worker
-        env: Values = {**worker.env, **{v: self.from_outside(v) for v in captured(op)}}
+        env: Values = {**worker.env, **{v: self.from_outside(v) for v in op.captured}}
         execute(op, env, worker.state)
         worker.env |= {v: env[v] for v in op.results}
 
@@ -271,7 +271,7 @@ class Frame:
         buffer = worker.source.pipelined.buffer(instruction.into)
         number = self._number(buffer)
         slot = worker.storage.slot(instruction.into, instruction.value, number)
-        local: Values = {v: self.from_outside(v) for v in captured(op)}
+        local: Values = {v: self.from_outside(v) for v in op.captured}
         state = self._allocating(slot)
 
         def work() -> None:
@@ -296,13 +296,6 @@ class Promise:
     def kept(self) -> RuntimeValue:
         """The value, now that it is there."""
         return self.slot.values[self.value]
-
-
-def captured(op: Operation) -> Iterator[int]:
-    """Values that an op uses, those that ops in its regions take from outside of it included."""
-    inner = {v for o in op.walk() for v in o.results} | {v for o in op.walk() for r in o.regions for b in r.blocks for v in b.arguments}
-    for nested in op.walk():
-        yield from (value for value in nested.operands if value not in inner)
 
 
 def _data(op: Operation) -> int:

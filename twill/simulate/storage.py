@@ -25,29 +25,20 @@ class Source:
     pipelined: PipelinedProgram
 
     @cached_property
-    def operations(self) -> dict[int, Operation]:
-        """Ops by number."""
-        return {op.index: op for op in self.program.walk()}
-
-    @cached_property
     def loop(self) -> Operation:
         """The loop that is pipelined."""
         assert self.pipelined.loop is not None
-        return self.operations[self.pipelined.loop]
+        return self.program.operations[self.pipelined.loop]
 
     @cached_property
     def path(self) -> tuple[Operation, ...]:
         """Ops that enclose the loop, outermost first, and the loop."""
-        found = [self.loop]
-        while (parent := self.program.parents.get(found[0].index)) is not None:
-            found.insert(0, parent)
-        return tuple(found)
+        return self.program.path(self.loop)
 
     @cached_property
     def inside(self) -> frozenset[int]:
         """Values that the loop makes inside."""
-        made = {v for op in self.loop.walk() if op is not self.loop for v in op.results}
-        return frozenset(made | set(self.loop.regions[0].blocks[0].arguments))
+        return self.loop.inside
 
     @cached_property
     def sites(self) -> dict[str, OpSite]:
@@ -88,7 +79,7 @@ class Source:
         for buffer in self.pipelined.buffers:
             for part in buffer.parts:
                 site = self.sites.get(part.value)
-                root = self.written(self.operations[site.operations[0]]) if site is not None and site.operations else None
+                root = self.written(self.program.operations[site.operations[0]]) if site is not None and site.operations else None
                 if root is not None and not buffer.entry:
                     found[root] = buffer.name
         return found

@@ -246,7 +246,7 @@ class Worker:
         """Execute an op of the kernel outside of the loop."""
         instruction = event.instruction
         assert isinstance(instruction, Run)
-        op = self.source.operations[instruction.operation]
+        op = self.source.program.operations[instruction.operation]
         frame = Frame(self, event, instruction.reads)
         if instruction.into:
             frame.fill(op, instruction)

@@ -16,6 +16,7 @@ from twill.backends.triton_compiler import Compiled, compile_text
 from twill.backends.triton_marks import Marked, marked_stages, restricted
 from twill.errors import TwillError
 from twill.frontends import ttgir
+from twill.frontends.triton_hook import Compilation
 from twill.graph.build import loop_graph
 from twill.graph.loopgraph import LoopGraph
 from twill.pipeline import expand
@@ -25,7 +26,7 @@ from twill.schedule import Schedule
 from twill.search import Options
 from twill.triton import period
 from twill.triton.checks import cures, faults
-from twill.triton.decision import Advice, Kernel, Settings
+from twill.triton.decision import Advice, Settings
 
 Compile = Callable[..., Compiled]
 """Like `trial`."""
@@ -42,7 +43,7 @@ def trial(text: str, *, stages: int, after: str) -> Compiled:
     return compile_text(text, stages=stages, after=after, time_limit=TRIAL)
 
 
-def advise(kernel: Kernel, settings: Settings, compile_: Compile = trial) -> Advice:
+def advise(kernel: Compilation, settings: Settings, compile_: Compile = trial) -> Advice:
     """Decide.  Never raises for what a kernel or a solver may be like: every TwillError is a reason to leave the kernel alone."""
     try:
         return _advice(kernel, settings, compile_)
@@ -66,7 +67,7 @@ def own_marks(program: TileProgram) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _advice(kernel: Kernel, settings: Settings, compile_: Compile) -> Advice:
+def _advice(kernel: Compilation, settings: Settings, compile_: Compile) -> Advice:
     program = ttgir.parse(kernel.text)
     if any(op.name == "ttg.warp_specialize" for op in program.walk()):
         return Advice(program.name, False, "Triton has specialized its warps")
@@ -93,7 +94,7 @@ class _Match:
     theirs  Triton's own version, compiled
     """
 
-    kernel: Kernel
+    kernel: Compilation
     settings: Settings
     compile: Compile
     problem: Problem

@@ -15,7 +15,7 @@ from twill.errors import BadInput
 from twill.frontends import ttgir
 from twill.frontends.triton_hook import Choice, Compilation
 from twill.graph.build import loop_graph
-from twill.triton.decision import MACHINES, Advice, Kernel, Settings
+from twill.triton.decision import MACHINES, Advice, Settings
 from twill.triton.store import Store, key
 
 
@@ -34,9 +34,8 @@ class Adviser:
         parts = (twill.version(), repr(astuple(self.settings)), self.store.fingerprint(), *machines, _sources())
         return hashlib.sha256("\0".join(parts).encode("utf-8")).hexdigest()[:32]
 
-    def choose(self, compilation: Compilation) -> Choice:
+    def choose(self, kernel: Compilation) -> Choice:
         """What to do with a kernel: its module with our marks, or None to leave it; and the line for the log."""
-        kernel = Kernel(compilation.text, compilation.triton, compilation.arch, compilation.stages)
         machine = repr(machine_models.load(self.settings.machine_of(kernel.arch)))
         name = key(kernel, self.settings, twill.version(), machine)
         with self._lock(name):
@@ -52,7 +51,7 @@ class Adviser:
             return Choice(None, line)
         return Choice(_marked(kernel.text, advice), line, tuple(advice.buffers.values()))
 
-    def _new(self, kernel: Kernel) -> Advice:
+    def _new(self, kernel: Compilation) -> Advice:
         if self.store.read_only:
             return Advice(_named(kernel), False, "it is not in the store", final=False)
         from twill.triton.advice import advise  # solvers are imported when one is needed
@@ -64,7 +63,7 @@ class Adviser:
             return self._busy.setdefault(name, threading.Lock())
 
 
-def _named(kernel: Kernel) -> str:
+def _named(kernel: Compilation) -> str:
     return ttgir.parse(kernel.text).name
 
 

@@ -41,22 +41,6 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A kernel on its way through Triton.
-
-    text    the module behind `schedule_loops`
-    triton  version of Triton
-    arch    90, 100, ...
-    stages  Triton's `num_stages`
-    """
-
-    text: str
-    triton: str
-    arch: int
-    stages: int
-
-
-@dataclass(frozen=True)
 class Advice:
     """The decision for one kernel.
 

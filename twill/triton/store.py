@@ -16,7 +16,8 @@ import tempfile
 from dataclasses import astuple
 from pathlib import Path
 
-from twill.triton.decision import Advice, Kernel, Settings, as_json, from_json
+from twill.frontends.triton_hook import Compilation
+from twill.triton.decision import Advice, Settings, as_json, from_json
 
 SCHEMA = "twill.triton-store/1"
 
@@ -35,7 +36,7 @@ def without_locations(text: str) -> str:
     return "\n".join(_LOCATION.sub("", line) for line in lines) + "\n"
 
 
-def key(kernel: Kernel, settings: Settings, version: str, machine: str) -> str:
+def key(kernel: Compilation, settings: Settings, version: str, machine: str) -> str:
     """Name of the entry of a kernel; `machine` tells one state of the machine's model from every other."""
     about = (SCHEMA, version, machine, kernel.triton, str(kernel.arch), str(kernel.stages))
     parts = (*about, repr(astuple(settings)[1:-1]), without_locations(kernel.text))
