@@ -1,10 +1,12 @@
 """Generated matrix products on a Hopper GPU beside cuBLAS: correctness, speed, cycles, host time, sanitizers; one table.
 
-    python benchmarks/gemm.py --kernels FOLDER [--out FOLDER] [--only check time cycles host soak sanitize] [--sizes 2048 8192x8192x1024]
+    python benchmarks/gemm.py --kernels FOLDER [--out FOLDER] [--only check time cycles period host soak sanitize]
+                              [--sizes 2048 8192x8192x1024]
 
 FOLDER holds the kernels, one .cu or .cubin file each, named gemm_TYPE_LAYOUT_TILE[_p][_NOTE]: TYPE f16, bf16 or e4m3; LAYOUT tn (B is
 [N, K]) or nn (B is [K, N]); TILE of C and of K, as 128x256x64; p for a persistent kernel, one block an SM.
-`benchmarks/build_kernels.py` makes them, without a GPU; without --kernels they are made first.  Needs PyTorch and cuda.core; cycles
+`benchmarks/build_kernels.py` makes them, without a GPU; without --kernels they are made first.  Where the schedule (NAME.json) lies beside
+a kernel, the period that its event graph predicts stands beside the measured cycles of an iteration.  Needs PyTorch and cuda.core; cycles
 need Nsight Compute, sanitize compute-sanitizer.
 """
 
@@ -47,7 +49,12 @@ TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3
 WORST = {"f16": 4e-4, "bf16": 3e-3}
 """Largest relative error of a right result: rounding to its type.  With 8-bit operands the tensor core rounds sums: that of cuBLASLt."""
 
-PARTS = ("check", "time", "cycles", "host", "soak", "sanitize")
+PARTS = ("check", "time", "cycles", "period", "host", "soak", "sanitize")
+TILES = (12, 11)
+"""Tiles of the products whose cycles are compared for the period: one for each of 132 multiprocessors."""
+
+DEPTHS = (4096, 8192)
+"""Their depths: what the deeper one takes more is iterations of the loop alone."""
 
 
 @dataclass(frozen=True)
@@ -178,14 +185,39 @@ def speed(each: Product, size: tuple[int, int, int]) -> tuple[float, float]:
     return flops / times["ours"], flops / times["library"]
 
 
-def probe(folder: Path, only: str, sizes: list[tuple[int, int, int]]) -> None:
-    """What runs under Nsight Compute: every kernel and its library counterpart, once a size."""
+def probe(folder: Path, only: str, sizes: list[tuple[int, int, int]], periods: bool) -> None:
+    """What runs under Nsight Compute: every kernel and its library counterpart, once a size, and what the period is measured with."""
     for each in products(folder, only):
+        for size in period_sizes(each.tile) if periods else ():
+            profile_once(each.launch(each.operands(size)), f"{each.name} {size}")
         for size in sizes:
             operands = each.operands(size)
             profile_once(each.launch(operands), f"{each.name} {size}")
             if not each.gelu:  # two kernels there
                 profile_once(each.library(operands), f"library {each.name} {size}")
+
+
+def period_sizes(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """Two products with the same tiles, one twice as deep."""
+    return [(TILES[0] * tile[0], TILES[1] * tile[1], depth) for depth in DEPTHS]
+
+
+def period(each: Product, folder: Path, measured: dict[str, dict[str, float]]) -> list[str]:
+    """Cycles of an iteration: predicted by the event graph of the schedule, measured, and their ratio."""
+    schedule = folder / f"{each.name}.json"
+    predicted = 0.0
+    if schedule.is_file():
+        from twill.frontends.graph_json import read_schedule
+        from twill.pipeline import expand
+        from twill.simulate.timing import timing
+
+        read = read_schedule(schedule)
+        predicted = float(timing(expand(read.problem, read.schedule), read.problem).period) if read.schedule is not None else 0.0
+    cycles_of = [measured.get(f"{each.name} {size}", {}).get(CYCLES) for size in period_sizes(each.tile)]
+    short, long = cycles_of
+    found = (long - short) / ((DEPTHS[1] - DEPTHS[0]) / each.tile[2]) if short and long else 0.0
+    ratio = f"{found / predicted:.3f}" if found and predicted else ""
+    return [f"{predicted:.0f}" if predicted else "", f"{found:.0f}" if found else "", ratio]
 
 
 def small(folder: Path, only: str) -> None:
@@ -203,13 +235,16 @@ def report(arguments: argparse.Namespace, folder: Path, sizes: list[tuple[int, i
     """Everything asked for, as text."""
     parts, only = arguments.only, arguments.match
     options = ["--kernels", str(folder), "--match", only, "--sizes", *("x".join(map(str, size)) for size in sizes)]
-    measured = cycles(__file__, [*options, "--probe"]) if "cycles" in parts else {}
+    counted = [part for part in ("cycles", "period") if part in parts]
+    probed = ["--kernels", str(folder), "--match", only, "--probe", "--only", *counted]
+    measured = cycles(__file__, [*probed, "--sizes", *("x".join(map(str, size)) for size in sizes)]) if counted else {}
     rows, facts, problems = [], [], []
     for each in products(folder, only):
         fact = [each.name]
         fact.append(tried(partial(check, each, sizes, not arguments.whole), problems) if "check" in parts else "")
         fact.append(tried(partial(soak, each), problems) if "soak" in parts else "")
         fact.append(f"{host_microseconds(each.launch(each.operands((256, 256, 64)))):.1f}" if "host" in parts else "")
+        fact += period(each, folder, measured) if "period" in parts else [""] * 3
         facts.append(fact)
         for size in sizes:
             rows.append(_row(each, size, speed(each, size) if "time" in parts else None, measured))
@@ -221,7 +256,7 @@ def report(arguments: argparse.Namespace, folder: Path, sizes: list[tuple[int, i
         [
             f"{conditions()}\n{Path(__file__).name} --only {' '.join(parts)}; {how}\n",
             table(head, rows),
-            table(("kernel", "relative error", "soak", "host us a launch"), facts),
+            table(("kernel", "relative error", "soak", "host us a launch", "period predicted", "measured", "ratio"), facts),
             *(f"{tool}: {line}" for tool, line in found.items()),
             *(f"WRONG: {problem}" for problem in problems),
         ]
@@ -259,7 +294,7 @@ def main() -> None:
 
             build_all(folder, "gemm")
         if arguments.probe:
-            probe(folder, arguments.match, sizes)
+            probe(folder, arguments.match, sizes if "cycles" in arguments.only else [], "period" in arguments.only)
         elif arguments.small:
             small(folder, arguments.match)
         else:

@@ -37,16 +37,20 @@ LIMITS = (
     *("registers_per_sm", "registers_per_thread", "registers_usable", "registers_reserved"),
     *("register_granularity", "register_minimum", "register_maximum"),
 )
-"""Limits that every machine gives; `<memory>_reserved` may be given for each memory beside them."""
+"""Limits that every machine gives; `<memory>_reserved` may be given for each memory beside them, and those of FURTHER_LIMITS."""
+FURTHER_LIMITS = ("handoff_bytes",)
+"""handoff_bytes: of the largest register value that may change its warp group where groups issue in order; without it, any may."""
 
 MEMORIES = ("smem", "tmem")
 HANDOFF = ("spill", "spill_coupled")
-COSTS = ("occupancy", "latency", "issue")
+COSTS = ("occupancy", "latency", "issue", "held")
 FLAGS = ("asynchronous", "variable_latency", "blocking")
 RULE = ("unit", *COSTS, *FLAGS, "source", "quality")
 
 _NUMBER = ("value", "unit", "source", "quality")
-_MEASURES = frozenset(COMMON_MEASURES).union(*(kind.measures for kind in KINDS.values()))
+OTHERS = "others"
+"""Measure of `held` alone: other strands of work with a warp on the same schedulers (`twill.graph.strands`)."""
+_MEASURES = frozenset((*COMMON_MEASURES, OTHERS)).union(*(kind.measures for kind in KINDS.values()))
 Table = Mapping[str, Any]
 
 
@@ -191,7 +195,12 @@ def _known_names(checker: Checker, numbers: Mapping[str, Mapping[str, Number]]) 
     """Only limits and memories that something reads, and all limits that are needed."""
     memories = numbers["memories"]
     reserved = tuple(f"{memory}_reserved" for memory in memories)
-    for table, known in (("device", DEVICE), ("memories", MEMORIES), ("barriers", BARRIERS), ("limits", (*LIMITS, *reserved))):
+    for table, known in (
+        ("device", DEVICE),
+        ("memories", MEMORIES),
+        ("barriers", BARRIERS),
+        ("limits", (*LIMITS, *FURTHER_LIMITS, *reserved)),
+    ):
         checker.keys(numbers[table], known, table)
     for key in LIMITS:
         if key not in numbers["limits"]:
@@ -239,8 +248,8 @@ class _Scope:
         return text
 
     def cost(self, kind: str, cost: str, text: str, path: str) -> None:
-        """Check the formula for one of the three costs of a kind of op."""
-        known = frozenset((*COMMON_MEASURES, *KINDS[kind].measures))
+        """Check the formula for one of the costs of a kind of op."""
+        known = frozenset((*COMMON_MEASURES, *KINDS[kind].measures, *((OTHERS,) if cost == "held" else ())))
         self.measures(text, path, known, kind, earlier=frozenset(COSTS[: COSTS.index(cost)]))
 
     def measures(self, text: str, path: str, known: frozenset[str], what: str, earlier: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -321,6 +330,7 @@ def _rule(kind: str, entry: Table) -> CostRule:
         blocking=entry.get("blocking") is True,
         source=str(entry.get("source", "")),
         quality=str(entry.get("quality", "")),
+        held=str(entry.get("held", "issue")),
     )
 
 

@@ -72,8 +72,9 @@ def load_problem(
     function: str | None = None,
     loop_line: int | None = None,
     coupling: str = "auto",
-    model: str = "paper",
+    model: str = "hardware",
     subtile: str = "none",
+    operands: str = "kernel",
     stage: Callable[[str], None] = lambda _: None,
 ) -> Problem:
     """The scheduling problem in a file: a costed graph (.json), or a loop of a kernel (TTGIR) on a machine.
@@ -81,8 +82,10 @@ def load_problem(
     machine    needed for TTGIR; a graph carries its costs and limits
     loop_line  line of the loop in the TTGIR; None for the innermost loop with tensor-core work
     coupling   costs of CUDA-core work beside a busy tensor core ("coupled"), beside an idle one ("alone"), or what fits ("auto")
-    model      "paper": the published rules; "hardware": warp groups issue in order, buffers are held (`twill.costs.MODELS`)
+    model      "hardware": warp groups issue in order, buffers are held (`twill.costs.MODELS`); "paper": the published rules
     subtile    split the loop body first: "none", a number of sub-tiles, or DIM=NUMBER (`best_subtiles` chooses the number)
+    operands   first operands of products that do not change in the loop: "kernel", where the kernel has them, or "shared", in shared
+               memory (`twill.graph.invariants`)
     stage      told "read", "graph" and "costs" as these begin
 
     Raises BadInput or Unsupported.
@@ -94,8 +97,11 @@ def load_problem(
         return graph_json.read_problem(path)
     graph, gpu = _graph_and_machine(path, machine, function, loop_line, stage)
     from twill import costs, subtiling
+    from twill.graph.invariants import SHARED, in_shared_memory
     from twill.graph.subtile import split
 
+    if operands == SHARED:
+        graph = in_shared_memory(graph)
     wanted = subtiling.request(subtile)
     if wanted.parts is None:
         raise BadInput("the number of sub-tiles is left open.", remedy="Give a number, or use best_subtiles.")
@@ -114,18 +120,26 @@ def best_subtiles(
     function: str | None = None,
     loop_line: int | None = None,
     coupling: str = "auto",
-    model: str = "paper",
+    model: str = "hardware",
+    operands: str = "kernel",
+    restrict: Callable[[Problem], Problem] = lambda problem: problem,
     stage: Callable[[str], None] = lambda _: None,
 ) -> Choice:
     """Schedule a kernel's loop in every number of sub-tiles that it admits and keep the best; arguments as for `load_problem`.
+
+    restrict  further rules for each problem, such as those of a backend
 
     The comparison is among the decisions of the choice's problem; its result is checked as that of `schedule` is.
     """
     graph, gpu = _graph_and_machine(path, machine, function, loop_line, stage)
     from twill import costs, subtiling
+    from twill.graph.invariants import SHARED, in_shared_memory
+
+    if operands == SHARED:
+        graph = in_shared_memory(graph)
 
     def price(each: LoopGraph, on: Machine) -> Problem:
-        return costs.price(each, on, coupling=coupling, model=model)
+        return restrict(costs.price(each, on, coupling=coupling, model=model))
 
     stage("search")
     return subtiling.best(graph, gpu, subtiling.AUTO, options=options, price=price, solve=schedule, progress=progress)
@@ -140,9 +154,11 @@ def _graph_and_machine(
     program = load_program(path, function=function)
     gpu = load_machine(machine) if isinstance(machine, (str, Path)) else machine
     from twill.graph.build import loop_graph
+    from twill.graph.hoist import filled_once
+    from twill.graph.nests import nested
 
     stage("graph")
-    return loop_graph(program, loop_line=loop_line), gpu
+    return loop_graph(filled_once(nested(program)), loop_line=loop_line), gpu
 
 
 def schedule(problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None) -> Result:

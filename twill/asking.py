@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from twill.clock import Clock
 from twill.engines.answers import SESSIONS, Answer, Engine
 from twill.errors import SolverError
-from twill.joint.assemble import Question, System, decode, make_system
+from twill.joint.assemble import Question, System, all_births, decode, make_system
 from twill.joint.breaches import breaches
 from twill.joint.exact import Excess, beyond, excesses
 from twill.joint.formula import Formula
 from twill.joint.space import Options as Families
-from twill.normalize.pool import Clock
+from twill.joint.straight_count import overfull_births
 from twill.problem import Problem
 from twill.retime import retime
 from twill.schedule import Schedule
@@ -23,6 +24,10 @@ SHORT_FIRST = ("cpsat",)
 SHORT = 3
 # Numbered groups that are tried first: few make a small formula, and schedules with few groups are what is wanted.
 FEW_GROUPS = 4
+# So many models that exceed limits, and sums at all births are the better choice.
+MOST_ROUNDS = 8
+# Ops up to which a layer of several times as many groups is small.
+FEW_OPS = 40
 
 
 class StoppedError(Exception):
@@ -38,6 +43,7 @@ class Asker:
 
     measured  the time limit, and all patience, is in the engine's own measure of effort, so that the same is asked on every machine
     late      questions that got no verdict in their time
+    first     the first question of all, and the schedule that answers it if it has one; None while it has no verdict
     families  whose switches `redundant` and `symmetry` all formulas follow
     """
 
@@ -56,9 +62,18 @@ class Asker:
         self._effort = 0.0
         self.begun = self._now()
         self.versions: list[str] = []
+        self._begun = False
+        self.first: tuple[Question, Schedule | None] | None = None
         self.counted = Question(problem, 1).counted
         self._systems: list[System] = []  # the last one first
         self.grants = False
+        # Births at which formulas sum up: where a model exceeded a limit, in problems whose other limits do not need all of them.
+        limits = problem.limits
+        every = problem.rules.rings or limits.registers_per_sm is not None or limits.register_file is not None
+        self._watched = all_births(problem) if every else frozenset()
+        # Where ops of different widths are kept apart, each width has groups of its own.
+        widths = {op.warps for op in problem.ops if not op.variable_latency}
+        self._few = FEW_GROUPS * (1 if problem.rules.mixed or len(problem.ops) > FEW_OPS else len(widths))
         self._loose: set[int] = set()  # intervals at which groups without numbers were no proof where there was one
         self._enough: dict[int, int] = {}  # numbered groups with which a schedule was found, by interval
 
@@ -91,6 +106,14 @@ class Asker:
         Raises LateError when there is no verdict within `patience` seconds, StoppedError when the whole time is over.  How many
         live instances have to be counted (see `joint.exact`) is kept for the next questions.
         """
+        earliest = not self._begun
+        self._begun = True
+        found = self._asked(question, patience)
+        if earliest:
+            self.first = question, found
+        return found
+
+    def _asked(self, question: Question, patience: float | None) -> Schedule | None:
         last = None if patience is None else self._now() + patience
         options = replace(question.options, symmetry=question.options.symmetry and self.families.symmetry)
         question = replace(question, counted=self.counted, grants=self.grants, options=options)
@@ -125,24 +148,60 @@ class Asker:
         where neither is, with all groups."""
         system = self._system_for(question)
         complete = system.complete(question)
-        loose = False
-        for groups in self._group_counts(question.ii, complete):
-            answer = self._decide(system.formula(question, groups), last)
-            if answer.model is not None and groups is not None:
-                self._enough[question.ii] = groups
-                return decode(system.space, answer.model)
-            if answer.model is None and groups in (None, complete):
-                if loose:
+        loose, watched = False, system.watched
+        counts = self._group_counts(question.ii, complete)
+        while counts:
+            groups = counts.pop(0)
+            found, satisfiable = self._within(system, question, groups, last)
+            if found is not None:
+                self._enough[question.ii] = groups or complete
+                return found
+            if not satisfiable and groups in (None, complete):
+                if loose and groups is not None:
                     self._loose.add(question.ii)
                 return None
-            loose |= answer.model is not None
+            loose |= satisfiable
+            if groups is not None and watched != system.watched and question.ii not in self._loose:
+                # What excludes few groups may exclude all of them, now that the formula says more.
+                counts, watched = [None, *(count for count in counts if count is not None)], system.watched
         raise AssertionError("the last formula is complete")
+
+    def _within(self, system: System, question: Question, groups: int | None, last: float | None) -> tuple[Schedule | None, bool]:
+        """A schedule with that many groups, if any, and whether the formula is satisfiable.
+
+        Memories and registers are summed up only where a model exceeds them, until one does not, or there is none.
+        """
+        rounds = 0
+        while True:
+            answer = self._decide(system.formula(question, groups), last)
+            if answer.model is None or groups is None:
+                return None, answer.model is not None
+            found = decode(system.space, answer.model)
+            new = self._overfull(question, found) - system.watched
+            if not new:
+                return found, True
+            rounds += 1
+            self._watched |= new if rounds < MOST_ROUNDS else all_births(self.problem)
+            system.watch(self._watched)
+
+    def _overfull(self, question: Question, found: Schedule) -> frozenset[int]:
+        """Births at which `found` exceeds a limit that the question is about."""
+        if len(self._watched) > len(self.problem.ops):
+            return frozenset()
+        options = question.options
+        if options.literal:
+            assert question.length is not None
+            return overfull_births(self.problem, found, -(-question.length // question.ii))
+        families = {"memory": options.memory, "registers": options.registers}
+        number = {op.name: v for v, op in enumerate(self.problem.ops)}
+        broken = (excess for excess in excesses(self.problem, found) if families.get(excess.family, False))
+        return frozenset(number[excess.birth] for excess in broken if excess.birth)
 
     def _group_counts(self, ii: int, complete: int) -> list[int | None]:
         """Numbers of groups to ask with in turn, the last one being complete; None stands for groups without numbers."""
-        if complete <= FEW_GROUPS:
+        if complete <= self._few:
             return [complete]
-        few = min(self._enough.get(ii, FEW_GROUPS), complete)
+        few = min(self._enough.get(ii, self._few), complete)
         relaxed: list[int | None] = [] if ii in self._loose else [None]
         if ii not in self._enough:
             return [*relaxed, few, complete]
@@ -154,7 +213,8 @@ class Asker:
         key = (question.ii, copies, question.counted)
         kept = [system for system in self._systems if (system.build.ii, system.copies, system.counted) == key]
         switched = replace(question.options, redundant=self.families.redundant, symmetry=self.families.symmetry)
-        system = kept[0] if kept else make_system(replace(question, options=switched))
+        system = kept[0] if kept else make_system(replace(question, options=switched), self._watched)
+        system.watch(self._watched)
         self._systems = [system, *(other for other in self._systems if other is not system)][:SESSIONS]
         return system
 
@@ -162,7 +222,7 @@ class Asker:
         """The engine's verdict."""
         answer = self.engine.decide(formula, self._limit(last))
         self._effort += answer.effort
-        if self.engine.version not in self.versions:
+        if self.engine.version and self.engine.version not in self.versions:
             self.versions.append(self.engine.version)
         if answer.status == "unsat" or (answer.status == "sat" and answer.model is not None):
             return answer
@@ -177,11 +237,22 @@ class Asker:
 
         The same schedule where that is none of the problem, because values would live too long.  Saves questions, proves nothing.
         """
-        unchanged = [Clock(op.cycles, ((0, 0), (op.cycles, op.cycles)) if op.cycles else ((0, 0),)) for op in self.problem.ops]
+        unchanged = [Clock.unchanged(op.cycles) for op in self.problem.ops]
         made = retime(self.problem, unchanged, found, whole_order=True, least=least)
         if made is None or (made.schedule.ii, made.schedule.length) >= (found.ii, found.length) or not self.accepts(made.schedule):
             return found
         return made.schedule
+
+    def compressed_published(self, found: Schedule, copies: int, least: int) -> Schedule:
+        """As `compressed`, where the result solves the published system of so many copies."""
+        unchanged = [Clock.unchanged(op.cycles) for op in self.problem.ops]
+        made = retime(self.problem, unchanged, found, whole_order=True, least=least)
+        if made is None or (made.schedule.ii, made.schedule.length) >= (found.ii, found.length):
+            return found
+        if made.schedule.length > copies * made.schedule.ii or next(breaches(self.problem, made.schedule), None) is not None:
+            return found
+        # It keeps all dependences, not only those within the program, and all else in the steady state, hence in the finite program.
+        return found if overfull_births(self.problem, made.schedule, copies) else made.schedule
 
     def accepts(self, candidate: Schedule) -> bool:
         """Whether `candidate` is a schedule of the problem, by exact evaluation; no engine is asked."""

@@ -22,6 +22,7 @@ class Cost:
     occupancy: int
     latency: int
     issue: int
+    held: int
 
 
 class CostTable:
@@ -35,8 +36,8 @@ class CostTable:
         self._changed = frozenset(rule.kind for rule in machine.coupled) if coupled else frozenset()
         self._kinds = frozenset(rule.kind for rule in machine.rules)
 
-    def cost(self, node: Node, place: Place) -> Cost:
-        """Costs of a node whose op is at `place`.
+    def cost(self, node: Node, place: Place, *, others: int = 0) -> Cost:
+        """Costs of a node whose op is at `place`, beside `others` strands of work with a warp on the same schedulers.
 
         An op that occupies a unit does so for a cycle at least, and takes a cycle to be issued.  Unsupported when the machine has
         no rule for the kind; BadInput when a formula fails, is negative or exceeds what a Problem holds.
@@ -46,15 +47,16 @@ class CostTable:
             raise Unsupported(message, place=place, remedy=f"Add [rules.{node.kind}] to {self.machine.file or 'the machine file'}.")
         rule = self.machine.rule(node.kind, coupled=self.coupled)
         quantities: dict[str, Fraction] = {name: Fraction(value) for name, value in node.measures}
+        quantities["others"] = Fraction(others)
         section = "coupled" if node.kind in self._changed else "rules"
         found: dict[str, int] = {}
-        for name in ("occupancy", "latency", "issue"):
+        for name in ("occupancy", "latency", "issue", "held"):
             path = f"{section}.{node.kind}.{name}"
             value = self._value(self._formula(path, getattr(rule, name)), quantities, path, node.name)
             quantities[name] = value
             found[name] = math.ceil(value)
         occupancy = max(1, found["occupancy"]) if rule.unit else found["occupancy"]
-        return Cost(rule, occupancy, found["latency"], max(1, found["issue"]))
+        return Cost(rule, occupancy, found["latency"], max(1, found["issue"]), max(1, found["held"]))
 
     def handoff(self, size: int) -> int:
         """Cycles until `size` bytes of registers have reached another warp group; 1 at least."""

@@ -12,8 +12,10 @@ from pathlib import PurePath
 
 from twill.cost_rules import Cost, CostTable
 from twill.errors import BadInput, Place, Unsupported
+from twill.graph.around import stored_behind
 from twill.graph.loopgraph import Edge, LoopGraph, Node
 from twill.graph.roles import BUFFER_VIEWS
+from twill.graph.strands import others, strands
 from twill.machine import Machine
 from twill.problem import Dependence, Limits, Op, Origin, Problem, Provenance, RegisterFile, Reservation, Rules
 from twill.program.program import Operation
@@ -23,13 +25,17 @@ from twill.resources import register_pool
 COUPLINGS = ("auto", "coupled", "alone")
 MODELS = {"paper": Rules(), "hardware": Rules(in_order=True, hold=True, rings=True)}
 """Readings of the machine: the published one, and the one in which a warp group issues in order and buffers are held (4.8, A26, A27)."""
+REDUCTIONS = ("reduce_max", "reduce_sum", "reduce_other")
 READERS = ("global_load", "smem_load", "tmem_load")
 """Kinds that read a memory and leave it as it is."""
 
 
 @dataclass(frozen=True)
 class Pricing:
-    """A loop graph on a machine: ops of the program by number, nodes by name, and their costs."""
+    """A loop graph on a machine: ops of the program by number, nodes by name, and their costs.
+
+    in_order  a warp group issues in order, so that all that its ops take of its own time counts (formulation 4.8)
+    """
 
     graph: LoopGraph
     machine: Machine
@@ -37,6 +43,7 @@ class Pricing:
     operations: dict[int, Operation]
     nodes: dict[str, Node]
     costs: dict[str, Cost]
+    in_order: bool = False
 
     def principal(self, node: Node) -> Operation:
         """The op that gives the node its kind."""
@@ -50,6 +57,32 @@ class Pricing:
         """The value that names the whole buffer of which `value` is a view; other values name themselves."""
         definition = self.graph.program.definitions.get(value)
         return self.buffer(definition.operands[0]) if definition is not None and definition.name in BUFFER_VIEWS else value
+
+    def issue(self, node: Node) -> int:
+        """Cycles for which the node keeps its warp group: with `in_order`, all that it takes of a group's own time.
+
+        That is also what barriers take: a wait for every tile that a load of the variable-latency group brings, though the tile be
+        there, and an arrival that gives its slot back.
+        """
+        cost = self.costs[node.name]
+        if not self.in_order or cost.rule.variable_latency:
+            return cost.issue
+        cycles = {name: number.value for name, number in self.machine.barriers}
+        loads = {edge.src for edge in self.graph.edges if edge.dst == node.name and self.waits_for_load(edge)}
+        return cost.held + len(loads) * (cycles["mbarrier_wait_ready"] + cycles["mbarrier_arrive"])
+
+    def stays(self, node: Node, size: int) -> bool:
+        """Whether a register value of `size` bytes has to stay in its group: with `in_order`, copying it would take time of its own.
+
+        What is loaded may be handed on: another group could as well load it itself.
+        """
+        most = dict(self.machine.limits).get("handoff_bytes")
+        return self.in_order and most is not None and size > most.value and node.kind != "global_load"
+
+    def waits_for_load(self, edge: Edge) -> bool:
+        """Whether the edge brings a tile by the barrier of a load of variable latency."""
+        rule = self.costs[edge.src].rule
+        return edge.kind in ("data", "carried") and rule.variable_latency and rule.blocking
 
     def streams(self, node: Node) -> bool:
         """Whether the node runs ahead of the loop: its latency is unknown, and nothing in the loop feeds it."""
@@ -73,15 +106,18 @@ def price(graph: LoopGraph, machine: Machine, *, coupling: str = "auto", model: 
     tensor_work = any(node.kind == "mma" for node in graph.nodes)
     table = CostTable(machine, coupled=tensor_work if coupling == "auto" else coupling == "coupled")
     operations = graph.program.operations
-    costs = {node.name: table.cost(node, _place(graph, operations[node.operations[0]])) for node in graph.nodes}
-    pricing = Pricing(graph, machine, table, operations, {node.name: node for node in graph.nodes}, costs)
+    parts = strands(graph)
+    at = {node.name: _place(graph, operations[node.operations[0]]) for node in graph.nodes}
+    costs = {node.name: table.cost(node, at[node.name], others=others(node, parts)) for node in graph.nodes}
+    pricing = Pricing(graph, machine, table, operations, {node.name: node for node in graph.nodes}, costs, MODELS[model].in_order)
+    ops = tuple(_op(pricing, node) for node in graph.nodes)
     return Problem(
         name=graph.program.name,
-        ops=tuple(_op(pricing, node) for node in graph.nodes),
+        ops=ops,
         dependences=tuple(_dependence(pricing, edge) for edge in graph.edges),
         limits=_limits(pricing, model),
         rules=MODELS[model],
-        provenance=_provenance(pricing, (*graph.decisions, *_decisions(pricing, coupling, tensor_work, model))),
+        provenance=_provenance(pricing, (*graph.decisions, *_decisions(pricing, ops, coupling, tensor_work, model))),
     )
 
 
@@ -113,7 +149,7 @@ def _op(pricing: Pricing, node: Node) -> Op:
         kind=node.kind,
         reservations=(Reservation(unit, 0, cost.occupancy),) if unit else (),
         cycles=cost.occupancy,
-        issue=cost.issue,
+        issue=pricing.issue(node),
         warps=node.warps,
         variable_latency=cost.rule.variable_latency,
         streaming=pricing.streams(node),
@@ -123,6 +159,7 @@ def _op(pricing: Pricing, node: Node) -> Op:
         spill=pricing.table.handoff(size) if size else 0,
         spill_bytes=size,
         latency=cost.latency if pricing.streams(node) else 0,
+        stays=pricing.stays(node, size),
     )
 
 
@@ -140,6 +177,8 @@ def _delay(pricing: Pricing, edge: Edge) -> tuple[int, bool]:
     * Products that follow each other on the tensor core, on one accumulator: the core works in order, so the second may start when
       the first has left it, and nobody waits.
     * A reader before what overwrites its source: when it has read, which for work that the threads do themselves is when it is done.
+    * In a group that issues in order, work of the threads on what they computed themselves: result by result, so when it is the user's
+      turn, where the machine knows how long that is (`CostRule.held`).
     * Everything else, readers after writers and writers after asynchronous readers included: when the result, or the end of the
       access, is visible.  Streaming loads run ahead, so their users wait but not for their latency.
 
@@ -152,7 +191,10 @@ def _delay(pricing: Pricing, edge: Edge) -> tuple[int, bool]:
         return cost.occupancy, False
     blocking = cost.rule.blocking and (cost.rule.asynchronous or user.rule.asynchronous)
     if edge.kind in ("memory", "token") and src.kind in READERS and not cost.rule.asynchronous:
-        return max(cost.occupancy, cost.issue), False
+        return max(cost.occupancy, pricing.issue(src)), False
+    if pricing.in_order and not cost.rule.asynchronous:
+        streamed = cost.rule.held != "issue" and src.kind not in REDUCTIONS and not user.rule.asynchronous
+        return max(0 if streamed else cost.latency, pricing.issue(src)), blocking
     return (0 if pricing.streams(src) else cost.latency), blocking
 
 
@@ -241,6 +283,9 @@ def _provenance(pricing: Pricing, decisions: tuple[str, ...]) -> Provenance:
         decisions=decisions,
         origins=tuple(_origin(pricing, node) for node in pricing.graph.nodes),
         subtile=pricing.graph.subtile or None,
+        operands=pricing.graph.operands or None,
+        stored=stored_behind(program, pricing.operations[pricing.graph.loop]),
+        resident=dict(pricing.graph.resident).get("smem", 0),
     )
 
 
@@ -258,7 +303,7 @@ def _origin(pricing: Pricing, node: Node) -> Origin:
     )
 
 
-def _decisions(pricing: Pricing, coupling: str, tensor_work: bool, model: str) -> Iterable[str]:
+def _decisions(pricing: Pricing, ops: tuple[Op, ...], coupling: str, tensor_work: bool, model: str) -> Iterable[str]:
     machine, graph = pricing.machine, pricing.graph
     yield _coupling_decision(pricing, coupling, tensor_work)
     for memory, number in machine.memories:
@@ -275,7 +320,11 @@ def _decisions(pricing: Pricing, coupling: str, tensor_work: bool, model: str) -
     yield f"{warps - kept} of {warps} warps run regular groups; the others are kept for group 0"
     if any(pricing.streams(node) for node in graph.nodes):
         yield "streaming loads run ahead of the loop: their users wait for them, but their latency delays nobody"
-    if any(node.result.registers for node in graph.nodes):
+    if any(op.stays for op in ops):
+        most = machine.limit("handoff_bytes")
+        which = f"computed register values of more than {most:,} bytes stay" if most else "computed register values stay"
+        yield f"{which} in their warp group, because copying them would take both groups' own time (--model paper lets them go)"
+    if any(op.registers and not op.stays for op in ops):
         yield (
             f"register tiles reach other warp groups through shared memory: 16 KiB take {pricing.table.handoff(16 * 1024)} cycles "
             f"(handoff.{pricing.table.handoff_name} of {machine.name})"

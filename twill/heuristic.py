@@ -126,7 +126,7 @@ class _Attempt:
         self.arcs = [
             (u, v, d.delay - d.distance * ii + (problem.spill(d) if crossing and groups[u] != groups[v] else 0)) for u, v, d in self.ends
         ]
-        self.stays = crossing or all(groups[u] == groups[v] for u, v, d in self.ends if problem.moves(d))
+        self.stays = all(groups[u] == groups[v] for u, v, d in self.ends if problem.ties(d))
         self.starts: list[int | None] = [None] * len(problem.ops)
 
     def run(self) -> list[int] | None:

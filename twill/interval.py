@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import count
 
-from twill import heuristic
+from twill import heuristic, stagger
 from twill.asking import Asker, LateError, StoppedError
+from twill.engines.race import Race
 from twill.joint.assemble import Question
 from twill.joint.teams import Teams, teams
 from twill.modulo import ModuloAnswer, monotone
@@ -22,12 +23,19 @@ from twill.schedule import Refutation, Schedule
 PATIENCE = 20.0
 PATIENT_SHARE = 1 / 16
 GROWTH = 4
+TEAM_SHARE = 1 / 4
 # The first step up from the bound is this fraction of it: answers are at the bound or well above it, rarely one cycle above.
 FIRST_STEP = 64
 # Share of a time limit after which the gap is left open, so that time remains for length and objectives.
 SHARE = 0.6
 # From this many ops on a first schedule is made before any engine is asked: proofs may take longer than the time limit.
 LARGE = 60
+# From this many ops on it pays to ask about one of several identical copies first.
+COPIES_FROM = 30
+# Intervals of one of several identical copies that are asked about.
+COPY_TRIES = 4
+# Questions about the length of one copy.
+SHORTENINGS = 6
 # Intervals that are asked about with a warp group for every sub-tile.
 GALLOPS = 6
 # So many intervals without a schedule raise the question whether there is one at all.
@@ -59,11 +67,18 @@ class IntervalSearch:
     def run(self) -> int | None:
         """Search; the II at which it is proved that no II works is returned when there is none, else None."""
         if len(self.problem.ops) >= LARGE:
+            self._in_turn()
+            if self.best is not None and self.best.ii == self.lowest:
+                return None
             self._first_schedule()
         if self._try_teams() and self.monotone:
             self._close()
             return None
         if self._try_stage_one():
+            return None
+        if COPIES_FROM <= len(self.problem.ops) < LARGE:
+            self._in_turn()
+        if self.best is not None and self.best.ii == self.lowest:
             return None
         first = self._probe(self.lowest, self.patience)
         if first or (self.best is not None and self.best.ii == self.lowest):
@@ -83,6 +98,47 @@ class IntervalSearch:
         """Seconds for one question in the first round."""
         limit = self.asker.time_limit
         return PATIENCE if limit is None else min(PATIENCE, limit * PATIENT_SHARE)
+
+    @property
+    def _team_patience(self) -> float:
+        """Seconds for the question with groups given at the bound itself: where it has an answer, nothing is left to prove."""
+        limit = self.asker.time_limit
+        return PATIENCE if limit is None else min(PATIENCE, limit * TEAM_SHARE)
+
+    def _in_turn(self) -> None:
+        """A schedule of identical copies that start one after the other, found for one copy of them."""
+        copies = stagger.find(self.problem)
+        if copies is None:
+            return
+        engine = self.asker.engine.engines[0] if isinstance(self.asker.engine, Race) else self.asker.engine
+        limit = self.asker.time_limit
+        patience = PATIENCE if limit is None else min(PATIENCE, limit / 3)  # the bound is what matters
+        for ii in stagger.intervals(self.lowest, copies, COPY_TRIES):
+            sets = stagger.group_sets(self.problem, copies, ii)
+            one = stagger.body(self.problem, copies, sets)
+            asker = Asker(one, engine, self.asker.left(), measured=self.asker.measured, families=self.asker.families)
+            try:
+                found = asker.ask(Question(one, ii), patience)
+            except LateError:
+                continue
+            finally:
+                patience = self.patience
+            if found is not None and self._offer([stagger.spread(self.problem, copies, sets, asker.compressed(found, ii))]):
+                shorter = self._shortened(asker, found)
+                self._offer([stagger.spread(self.problem, copies, sets, shorter)])
+                return
+
+    def _shortened(self, asker: Asker, found: Schedule) -> Schedule:
+        """A shorter schedule at the same II, as short as a few questions find it: halfway to the longest path each time."""
+        low, best = 0, asker.compressed(found, found.ii)
+        for _ in range(SHORTENINGS):
+            target = (low + best.length) // 2
+            try:
+                shorter = asker.ask(Question(asker.problem, best.ii, target), self.patience / GROWTH)
+            except LateError:
+                shorter = None
+            low, best = (target, best) if shorter is None else (low, asker.compressed(shorter, best.ii))
+        return best
 
     def _first_schedule(self) -> None:
         """A schedule without any engine, at a larger II: the best of what the heuristics offer and the exact check accepts."""
@@ -196,7 +252,8 @@ class IntervalSearch:
 
     def _ask_teams(self, ii: int, chosen: Teams) -> bool:
         try:
-            found = self.asker.ask(Question(self.problem, ii, teams=chosen), self.patience / GROWTH)
+            patience = self._team_patience if ii == self.lowest else self._team_patience / GROWTH
+            found = self.asker.ask(Question(self.problem, ii, teams=chosen), patience)
         except LateError:
             return False
         if found is None:

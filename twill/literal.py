@@ -10,26 +10,38 @@ finite program of C copies forgets what lies beyond its ends (4.5, A8 to A11, A1
 
 The verdicts are those of the algorithm; the questions are fewer.  Within a window feasibility is monotone in L (Lemma 1; L limits only
 when the last op may end), so its end is asked first, and where that has a solution the shortest L is found by bisection.
+
+Intervals are also monotone, as long as tables do not rise after an op's start and the number of copies C stays the same: from M, a
+solution for (I, C * I), the starts (I + 1) * stage + residue make one for (I + 1, C * (I + 1)).  A dependence that holds spans at least
+0 stages, so its distance does not shrink; residues below I + 1 keep a subset of the load and of the windows; the order of all starts of
+all copies stays what it was, coincidences included, and liveness depends on nothing else; an op of stage s ends s cycles later, and
+s < C.  The C of stage 1 never grows with I, by the same argument.  So where (I', C * I') has no solution, no window from there down to
+an interval of the same C has one, and one question stands for all of them.  Of the intervals that one question refutes only the ends of
+their windows are on record, of those that bounds refute nothing but that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 from twill.asking import Asker, StoppedError
 from twill.bounds import contradictions, impossible_cycle, least_ii, lower_bounds
-from twill.bounds.paths import positive_cycle
+from twill.bounds.paths import earliest, positive_cycle
 from twill.engines.answers import Engine
 from twill.engines.registry import make
 from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
-from twill.modulo import ModuloAnswer, shortest, smallest_ii
+from twill.modulo import ModuloAnswer, monotone, shortest, smallest_ii
 from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Probe, Refutation, Result, Schedule
 from twill.search import EMPTY, Options, refuse_too_many
 
 READING = "published"
+GALLOP_FROM = 64
+"""Interval from which on several are refuted by one question."""
+
 MOST_STARTS = 2000
 """Ops times copies of the largest straight-line program that is written out: formulas grow with its square."""
 
@@ -41,7 +53,8 @@ def as_published(problem: Problem) -> Problem:
     "the same warp" for ops of different widths (A13).
     """
     rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False)
-    return replace(problem, rules=rules, limits=replace(problem.limits, registers_per_sm=None, register_file=None))
+    ops = tuple(replace(op, stays=False) for op in problem.ops)
+    return replace(problem, ops=ops, rules=rules, limits=replace(problem.limits, registers_per_sm=None, register_file=None))
 
 
 def schedule(
@@ -86,6 +99,7 @@ class Search:
         self.probes: list[Probe] = []
         self.engines: list[str] = []  # of stage 1
         self.lowest = 1
+        self.solved: Schedule | None = None  # at the smallest interval so far, for the end of its window
 
     def run(self) -> Result:
         """Search until done or stopped."""
@@ -107,7 +121,9 @@ class Search:
         self.lowest = 1 if self.from_one else least_ii(self.bounds)
         if self.options.max_ii is not None and self.lowest > self.options.max_ii:
             raise self._over()
-        modulo = smallest_ii(self.problem, self.lowest, upper=self.options.max_ii, time_limit=self.asker.left())
+        if self.gallops:
+            self._skip_certain_spills()
+        modulo = smallest_ii(self.problem, self.lowest, upper=self.options.max_ii, time_limit=self._seconds(), effort=self._effort())
         if modulo.status == "infeasible":
             return Result(None, self._certificate("infeasible", modulo.detail))
         for ii in modulo.excluded:
@@ -117,24 +133,97 @@ class Search:
             found = self._window(modulo)
             if found is not None:
                 return found
-            if modulo.ii is not None and modulo.ii >= last:
+            assert modulo.ii is not None
+            refuted = self._gallop(modulo, last) if self.gallops else modulo.ii
+            if refuted >= last:
                 reason = f"no solution up to II = {last}, from where on a larger interval changes nothing"
                 return Result(None, self._certificate("infeasible", reason))
-            modulo = self._next(modulo)
+            modulo = self._next(refuted)
 
-    def _next(self, modulo: ModuloAnswer) -> ModuloAnswer:
-        """Stage 1 at the following intervals until one has a schedule."""
-        assert modulo.ii is not None
-        ii = modulo.ii
+    @property
+    def gallops(self) -> bool:
+        """Whether intervals are refuted together: where there are few of them, each is visited, so that all points are on record."""
+        return self.lowest >= GALLOP_FROM and monotone(self.problem)
+
+    def _next(self, ii: int) -> ModuloAnswer:
+        """Stage 1 at the intervals after `ii` until one has a schedule."""
         while True:
             ii += 1
             self.lowest = ii
             if self.options.max_ii is not None and ii > self.options.max_ii:
                 raise self._over()
-            modulo = shortest(self.problem, ii, time_limit=self.asker.left())
+            modulo = shortest(self.problem, ii, time_limit=self._seconds(), effort=self._effort())
             if modulo.status != "infeasible":
                 return modulo
             self._refute(ii, None, "stage 1", f"no modulo schedule at II = {ii}")
+
+    def _skip_certain_spills(self) -> None:
+        """Refute the first intervals at which dependences contradict each other once spills are added that no grouping avoids.
+
+        At most `_copies` copies are in flight there, and more of them keep more dependences.
+        """
+        first, step = self.lowest, 1
+        while self._certain_spills_exclude(self.lowest, self._copies(self.lowest)):
+            self.lowest, step = self.lowest + step, 2 * step
+        while step > 1:
+            step //= 2
+            before = max(first, self.lowest - step)
+            self.lowest = self.lowest if self._certain_spills_exclude(before, self._copies(before)) else before
+        for ii in range(first, self.lowest):
+            self._refute(ii, None, "bounds", f"no solution at II = {ii}: dependences, with spills that are certain, exclude it")
+
+    def _copies(self, ii: int) -> int:
+        """At least so many copies are in flight at `ii`: an iteration is as long as its longest path."""
+        return -(-self._path // ii)
+
+    @cached_property
+    def _path(self) -> int:
+        ops, number = self.problem.ops, {op.name: v for v, op in enumerate(self.problem.ops)}
+        starts = earliest(len(ops), [(number[d.src], number[d.dst], d.delay) for d in self.problem.dependences if d.distance == 0])
+        return max(start + op.span for start, op in zip(starts, ops, strict=True))
+
+    def _gallop(self, modulo: ModuloAnswer, most: int) -> int:
+        """Refute intervals above one without a solution, in growing steps and then by bisection, as far as they have as many copies.
+
+        The last one refuted, at most `most`.
+        """
+        assert modulo.ii is not None and modulo.length is not None
+        copies, low, high, step = -(-modulo.length // modulo.ii), modulo.ii, None, 1
+        while low < most and (high is None or high - low > 1):
+            target = min(low + step, most) if high is None else (low + high) // 2
+            if not self._as_many_copies(target, copies):
+                if step == 1:
+                    break
+                step = 1
+                continue
+            found = self._ask(target, copies * target)
+            if found is not None:
+                self.solved = self.asker.compressed_published(found, copies, low + 1)
+                high = self.solved.ii
+                continue
+            for ii in range(low + 1, target + 1):
+                self._probe(ii, range(copies * ii, copies * ii + 1), "unsat", "asked" if ii == target else "implied")
+                implied = "" if ii == target else f": there is none at II = {target} with as many copies"
+                self._refute(ii, copies * ii, self.engine.name, f"{self._none(ii, copies * ii)}{implied}")
+            low, step = target, 2 * step
+        return low
+
+    def _as_many_copies(self, ii: int, copies: int) -> bool:
+        """Whether the window at `ii`, which has at most so many copies, is known to have as many."""
+        if self.options.max_ii is not None and ii > self.options.max_ii:
+            return False
+        if self._copies(ii) >= copies:
+            return True
+        modulo = shortest(self.problem, ii, time_limit=self._seconds(), effort=self._effort())
+        return modulo.status == "optimal" and modulo.length is not None and -(-modulo.length // ii) == copies
+
+    def _seconds(self) -> float | None:
+        """Time for one answer of stage 1."""
+        return None if self.asker.measured else self.asker.left()
+
+    def _effort(self) -> float | None:
+        """Effort for one answer of stage 1."""
+        return self.asker.left() if self.asker.measured else None
 
     def _over(self) -> StoppedError:
         return StoppedError(f"no solution up to the limit II = {self.options.max_ii}")
@@ -155,7 +244,7 @@ class Search:
             self._probe(ii, range(first, last + 1), "unsat", "implied")
             self._refute(ii, last, "bounds", f"no solution at II = {ii}: dependences, with spills that are certain, exclude it")
             return None
-        found = self._ask(ii, last)
+        found = self.solved if self.solved is not None and self.solved.ii == ii else self._ask(ii, last)
         if found is None:
             self._probe(ii, range(first, last), "unsat", "implied")
             self._probe(ii, range(last, last + 1), "unsat", "asked")
@@ -178,17 +267,21 @@ class Search:
 
     def _shortest(self, ii: int, first: int, last: int, found: Schedule) -> Result:
         """The smallest L of [first, last] with a solution; `found` is one for `last`."""
-        low, high, target = first, max(first, found.length), first
-        asked = {last}
+        copies = last // ii
+        found = self.asker.compressed_published(found, copies, ii)
+        low, high = first, max(first, found.length)
+        asked, target, step = {last}, first, 1
         while low < high:
             better = self._ask(ii, target)
             asked.add(target)
             if better is None:
                 self._refute(ii, target, self.engine.name, self._none(ii, target))
-                low = target + 1
+                low, step = target + 1, 2 * step
             else:
-                found, high = better, max(first, better.length)
-            target = (low + high) // 2
+                found = self.asker.compressed_published(better, copies, ii)
+                high = max(first, found.length)
+            # The answer is mostly close above the shortest modulo schedule.
+            target = min(low + step - 1, (low + high) // 2)
         for length in range(first, high + 1):
             self._probe(ii, range(length, length + 1), "sat" if length == high else "unsat", "asked" if length in asked else "implied")
         evidence = f"the first II whose window [{first}, {last}] of lengths holds a solution ({self.asker.version})"

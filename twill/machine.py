@@ -34,6 +34,9 @@ class CostRule:
     occupancy  cycles that the unit is busy
     latency    start to result usable; the formula may use the value of `occupancy`
     issue      cycles that the issuing group is held; the formula may use the values of `occupancy` and `latency`
+    held       the same for a group that issues in order beside other groups: what its next instructions wait for is in it too (a
+               maximum that lanes exchange in dependent steps), and what warps of other groups on the same schedulers take; the
+               formula may use all of the above and the measure `others` (`twill.graph.strands`)
     asynchronous, variable_latency, blocking
                completes by barrier or wait; latency unknown to the scheduler; its consumers wait synchronously
     source, quality  as in Number
@@ -49,6 +52,7 @@ class CostRule:
     blocking: bool
     source: str
     quality: str
+    held: str = "issue"
 
 
 @dataclass(frozen=True)

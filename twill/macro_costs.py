@@ -135,6 +135,7 @@ def _macro(problem: Problem, run: Run) -> Op:
         registers=_registers(problem, run),
         spill=max(op.spill for op in run.ops),
         spill_bytes=max(op.crossing_bytes for op in run.ops),
+        stays=any(op.stays for op in run.ops),
     )
 
 

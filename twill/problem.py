@@ -43,6 +43,7 @@ class Op:
     memory           footprint of one instance of the result per memory, sorted by memory name
     spill            extra delay when the result must reach another warp group
     spill_bytes      bytes that such a hand-off moves (0: derived as 4 x registers)
+    stays            its result, when in registers, may not reach another warp group at all
     """
 
     name: str
@@ -59,6 +60,7 @@ class Op:
     spill: int = 0
     spill_bytes: int = 0
     latency: int = 0
+    stays: bool = False
 
     @property
     def span(self) -> int:
@@ -176,7 +178,8 @@ class Rules:
     hold        operands in memory of an asynchronous op are held until it completes, not only until it starts (A26), and what a
                 streaming op loads also occupies its buffer for the op's latency, which its dependences hide (4.7)
     rings       every value in memory has its own ring of buffers, as deep as its most live instances (A27), and register values that
-                leave their group have one in shared memory (A22); values that follow each other in place share theirs (`Problem.chains`)
+                leave their group have one in shared memory, from which each user in another group takes a copy to registers (A22);
+                values that follow each other in place share theirs (`Problem.chains`)
     mixed       ops that need different numbers of warps may share a group (A13; False is the peer's equality of warp sets)
     """
 
@@ -206,6 +209,9 @@ class Provenance:
 
     subtile  how the loop body came to its sub-tiles, as `--subtile` takes it; None when it is whole or cut along the rows of its
              matrix products
+    operands where first operands of products live that do not change in the loop, as `--operands` takes it; None as the kernel says
+    stored   tiles that descriptor stores behind the loop copy from shared memory: rows, and bytes of a row
+    resident bytes of shared memory that hold tiles from before the loop; the memory limit is without them
     """
 
     file: str | None = None
@@ -216,6 +222,9 @@ class Provenance:
     decisions: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
     subtile: str | None = None
+    operands: str | None = None
+    stored: tuple[tuple[int, int], ...] = ()
+    resident: int = 0
 
     def origin(self, op: str) -> Origin:
         """Origin of op `op`; an empty one when nothing is known."""
@@ -304,6 +313,14 @@ class Problem:
     def moves(self, dep: Dependence) -> bool:
         """Whether a register value has to change its group when the ends of `dep` are in different ones."""
         return dep.kind != "ring" and self.by_name[dep.src].registers > 0
+
+    def copies(self, dep: Dependence) -> bool:
+        """Whether the user of `dep` holds a copy of the value when it starts, if the ends are in different groups (A22)."""
+        return self.rules.rings and dep.carries_value and self.moves(dep) and not self.by_name[dep.src].memory
+
+    def ties(self, dep: Dependence) -> bool:
+        """Whether the ends of `dep` must share a group, because a register value may not leave it."""
+        return self.moves(dep) and (not self.rules.cross_warp or self.by_name[dep.src].stays)
 
     def width_of(self, warps: int) -> int:
         """Width of a group whose widest op needs `warps` warps: the smallest of 1, 2, 4, 8 that suffices (W2')."""

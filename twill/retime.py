@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from twill.bounds.order import components, smallest_first
-from twill.bounds.paths import longest_paths, positive_cycle
-from twill.normalize.pool import Clock
+from twill.bounds.paths import earliest, positive_cycle
+from twill.clock import Clock
 from twill.problem import Problem
 from twill.schedule import Placement, Schedule
 
@@ -60,10 +60,7 @@ def retime(problem: Problem, clocks: Sequence[Clock], schedule: Schedule, *, who
 
 def _earliest(problem: Problem, arcs: Sequence[Arc], ii: int, schedule: Schedule) -> Schedule:
     """Every op as early as the arcs allow; the first starts at 0."""
-    count = len(problem.ops)
-    source = [(count, v, 0) for v in range(count)]
-    gaps = longest_paths(count + 1, [*((a.src, a.dst, a.delay - a.distance * ii) for a in arcs if a.src != a.dst), *source])
-    starts = [int(gaps[count, v]) for v in range(count)]
+    starts = earliest(len(problem.ops), [(a.src, a.dst, a.delay - a.distance * ii) for a in arcs if a.src != a.dst])
     first = min(starts)
     groups = schedule.groups
     placements = tuple(Placement(op.name, start - first, groups[op.name]) for op, start in zip(problem.ops, starts, strict=True))

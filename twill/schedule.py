@@ -88,7 +88,7 @@ class Probe:
     """One point of the published search (Algorithm 1).
 
     verdict  "sat" or "unsat": whether the published system has a solution at this II and length
-    how      "asked", or "implied": by a verdict at another length of the same window (Lemma 1)
+    how      "asked", or "implied": by a verdict at another length of the same window (Lemma 1), or at another II with as many copies
     """
 
     ii: int
@@ -126,7 +126,7 @@ class Certificate:
     checked     True when the independent checker accepted the schedule
     reason      for "infeasible" and "unknown": one sentence
     reading     "steady state", or "published": the constraints and the search of the paper, to the letter
-    probes      the points that the published search visits, in its order
+    probes      the points that the published search visits, in its order; of many intervals refuted together not all (`twill.literal`)
     """
 
     status: str

@@ -6,14 +6,12 @@ monotone in II when no reservation table has holes (Lemma 2), so the first II ab
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 from twill.asking import Asker, LateError, StoppedError
 from twill.bounds import contradictions, full_unit, least_ii, lower_bounds
-from twill.canonical import settle
 from twill.depths import fixed, limited, run_ahead
 from twill.engines.answers import Engine
 from twill.engines.race import Race
@@ -22,16 +20,14 @@ from twill.errors import Place, SolverError, Unsupported
 from twill.interval import PATIENCE, IntervalSearch
 from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
-from twill.modulo import ModuloAnswer, monotone, shortest, smallest_ii
-from twill.objectives import MOST_REFINED, OF_GROUPS, REFINEMENTS, TITLES, candidates, measure, usual_order
+from twill.levels import Levels
+from twill.modulo import monotone, smallest_ii
+from twill.objectives import measure
 from twill.options import Options
 from twill.problem import Problem
 from twill.schedule import Bound, Certificate, Claim, Refutation, Result, Schedule
 
 __all__ = ["EMPTY", "LADDER", "MOST_OPS", "Options", "Search", "agree", "refuse_too_many", "schedule"]
-
-# Seconds that stage 1 gets at most.  Attention loops need less than one; with a full unit and 80 ops it may not end.
-STAGE_ONE = 30.0
 
 # Seconds for the last question after a race, which has an answer.
 UNRACED = 120.0
@@ -80,30 +76,20 @@ def _with_depths(problem: Problem, result: Result, options: Options) -> Result:
     return replace(result, schedule=run_ahead(problem, result.schedule)) if ahead else result
 
 
-class Search:
+class Search(Levels):
     """One search and what it has established so far.  `engine` may be given for tests; else it is made from the options."""
 
     def __init__(self, problem: Problem, options: Options, progress: Callable[[str], None], engine: Engine | None = None) -> None:
-        self.problem, self.options, self.progress = problem, options, progress
         measured = options.effort is not None
         ops, full = len(problem.ops), len(problem.ops) >= RACE_FULL_FROM and full_unit(problem)
-        self.engine = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=ops, full=full, measured=measured)
+        made = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=ops, full=full, measured=measured)
         families = Families(redundant=options.redundant, symmetry=options.symmetry)
         limit = options.effort if measured else options.time_limit
-        self.asker = Asker(problem, self.engine, limit, measured=measured, families=families)
+        super().__init__(problem, options, progress, made, Asker(problem, made, limit, measured=measured, families=families))
         self.bounds: tuple[Bound, ...] = ()
-        self.modulo: ModuloAnswer | None = None
         self.interval: IntervalSearch | None = None
-        self.refuted: list[Refutation] = []
-        self.claims: list[Claim] = []
-        self.best: Schedule | None = None
         self.lowest = 1
         self.engines: list[str] = []
-        order = usual_order(problem) if options.objectives is None else options.objectives
-        order = order if "length" in order else ("length", *order)
-        if options.objectives is None and options.slack:
-            order = (*OF_GROUPS, *(objective for objective in order if objective not in OF_GROUPS))
-        self.order = order
 
     def run(self) -> Result:
         """Search until done or stopped."""
@@ -140,6 +126,7 @@ class Search:
             else:
                 self._least(objective)
         self._again()
+        self._polish()
         self._as_found()
         status = "optimal" if all(c.proved for c in self.claims) else "feasible"
         self._left_open()
@@ -149,7 +136,8 @@ class Search:
 
     def _stage_one(self) -> str | None:
         """Smallest II of stage 1; a sentence instead when it is proved that there is none."""
-        answer = self.modulo = smallest_ii(self.problem, self.lowest, time_limit=self._stage_one_limit())
+        seconds, effort = self._stage_one_limit()
+        answer = self.modulo = smallest_ii(self.problem, self.lowest, time_limit=seconds, effort=effort)
         self.engines.append(answer.engine)
         for ii in answer.excluded:
             detail = f"no modulo schedule at II = {ii}: units and dependences alone exclude it"
@@ -209,152 +197,24 @@ class Search:
                 return fact
         return f"{fact}; without register limits there is one"
 
-    # Stage 2: length and further objectives ----------------------------------------------------------------------------------
-
-    def _stage_one_limit(self) -> float:
-        """Seconds for one answer of stage 1: it only helps, so it may not use up the time of stage 2."""
-        left = self.asker.left()
-        return STAGE_ONE if left is None else min(STAGE_ONE, left / 4)
-
-    def _patience(self) -> float | None:
-        """Seconds for one question about length or an objective: half of what is left, so that something is left for the rest."""
-        left = self.asker.left()
-        return None if left is None else left / 2
-
-    def _after_slack(self) -> tuple[str, ...]:
-        """The objectives that are left when those of the groups that come first were minimised at the largest II that the slack allows.
-
-        A schedule stays one at a larger II, with the same groups (Lemma 2), so that these values are the best within the slack; then the
-        smallest II follows at which they can be had.
-        """
-        assert self.best is not None
-        first = len(list(itertools.takewhile(OF_GROUPS.__contains__, self.order)))
-        smallest = self.best.ii
-        largest = smallest + int(smallest * self.options.slack / 100)
-        if largest == smallest or not first or not monotone(self.problem):
-            return self.order
-        tight = self.best
-        try:
-            self.best = self.asker.ask(Question(self.problem, largest), self._patience()) or tight
-        except LateError:
-            return self.order
-        for objective in self.order[:first]:
-            self._least(objective)
-        low, high = smallest, self.best.ii
-        while low < high:
-            middle = (low + high) // 2
-            try:
-                found = self.asker.ask(Question(self.problem, middle, at_most=self._fixed()), self._patience())
-            except LateError:
-                break
-            low, high, self.best = (middle + 1, high, self.best) if found is None else (low, middle, found)
-        claim, why = self.claims[0], self.claims[0].evidence
-        if high > smallest:
-            why = f"the smallest within {float(self.options.slack):g} % of {smallest} that these values allow; {smallest}: {why}"
-        self.claims[0] = replace(claim, value=high, evidence=why, proved=claim.proved and low == high)
-        return self.order[first:]
-
-    def _fixed(self) -> tuple[tuple[str, int], ...]:
-        """What has been minimised, as bounds; not the II and the length, which questions name."""
-        apart = ("ii", "length", "canonical")
-        return tuple((c.objective, c.value) for c in self.claims if c.objective not in apart and c.value is not None)
-
-    def _fixed_length(self) -> int | None:
-        return next((c.value for c in self.claims if c.objective == "length"), None)
-
-    def _shortest(self) -> None:
-        """Shortest iteration at the II found: first what stage 1 reached, then bisection."""
-        assert self.best is not None and self.modulo is not None
-        ii, fixed = self.best.ii, self._fixed()
-        alone = self.modulo if self.modulo.ii == ii else shortest(self.problem, ii, time_limit=self._stage_one_limit())
-        low = max(1, alone.length_bound, *(r.length + 1 for r in self.refuted if r.ii == ii and r.length is not None))
-        evidence = "equals the shortest modulo schedule" if alone.length == low else "equals the longest path"
-        target = max(low, alone.length or low)
-        self.best = self._compressed(self.best)
-        while self.best.length > low:
-            target = min(target, self.best.length - 1)
-            try:
-                found = self.asker.ask(Question(self.problem, ii, target, fixed), self._patience())
-            except LateError as late:
-                evidence = f"lengths from {low} on got no verdict: {late}"
-                break
-            if found is not None:
-                # The order of a schedule tells how short it can be; just below that is where the proof usually is.
-                self.best = self._compressed(found)
-                target = max(low, self.best.length - 1 if self.best.length < found.length else (low + found.length) // 2)
-                continue
-            evidence = f"no schedule of length {target} ({self.engine.version})"
-            if not fixed:
-                detail = f"no schedule of at most {target} cycles at II = {ii} ({self.engine.version})"
-                self.refuted.append(Refutation(ii, target, self.engine.name, detail))
-            target, low = min(target + 4 * (target - low + 1), (target + self.best.length) // 2), target + 1
-        self.claims.append(Claim("length", self.best.length, low, self.best.length == low, evidence))
-        self.progress(f"length {self.best.length}")
-
-    def _compressed(self, found: Schedule) -> Schedule:
-        """`found` as short as its order allows, where that leaves everything fixed as it is: what depends on groups alone does."""
-        if any(objective not in OF_GROUPS for objective, _ in self._fixed()):
-            return found
-        return self.asker.compressed(found, found.ii)
-
-    def _least(self, objective: str) -> None:
-        """Least value of `objective` with everything before it fixed, by bisection over the values it can take."""
-        assert self.best is not None
-        fixed, length = self._fixed(), self._fixed_length()
-        values = candidates(self.problem, objective, measure(self.problem, self.best, objective))
-        evidence = "no smaller value is possible"
-        low, high, middle = 0, len(values) - 1, 0
-        while low < high:
-            question = Question(self.problem, self.best.ii, length, (*fixed, (objective, values[middle])))
-            try:
-                found = self.asker.ask(question, self._patience())
-            except LateError as late:
-                evidence = f"values from {values[low]} on got no verdict: {late}"
-                break
-            if found is not None:
-                self.best = found
-                high = values.index(measure(self.problem, found, objective))
-            else:
-                evidence = f"no schedule with at most {values[middle]} ({self.engine.version})"
-                low = middle + 1
-            middle = (low + high) // 2
-        self.claims.append(Claim(objective, values[high], values[low], low == high, evidence))
-        self.progress(f"{TITLES[objective]}: {values[high]}")
-
-    def _as_found(self) -> None:
-        """Values of the schedule that was kept: where one was not proved best, a later question may have improved it."""
-        assert self.best is not None
-        self.claims = [replace(claim, value=measure(self.problem, self.best, claim.objective)) for claim in self.claims]
-
-    def _left_open(self) -> None:
-        """Claims about what only tells schedules of one structure apart, where that is not minimised."""
-        assert self.best is not None
-        if self.options.objectives is None and not set(REFINEMENTS) & set(self.order):
-            why = f"not minimised for more than {MOST_REFINED} ops (--objective asks for it)"
-            self.claims += [Claim(o, measure(self.problem, self.best, o), 0, False, why) for o in REFINEMENTS if o != "canonical"]
-
-    def _canonical(self) -> None:
-        """Of all schedules that are as good, the one whose ops start earliest and have the smallest group numbers, op by op in order."""
-        assert self.best is not None
-        late = settle(self.problem, self.asker, self.best, self._fixed(), self._fixed_length(), self._patience)
-        self.best = late.schedule
-        evidence = late.evidence or f"no schedule as good has smaller starts and groups, op by op ({self.engine.version})"
-        self.claims.append(Claim("canonical", 0, 0, not late.evidence, evidence))
-        self.progress("canonical schedule")
-
     def _again(self) -> None:
-        """The schedule once more where it depends on which engine was first, or on what came too late: now from one engine alone.
+        """The schedule once more where it depends on which engine was first, on what came too late, or on which questions led to it.
 
-        It is asked only for what has been established, in a process of its own, so that the answer is always the same.
+        The last is so in loops that are too large for a canonical choice.  Now one engine alone is asked, only for what has been
+        established, in a process of its own, so that the answer is always the same.
         """
         racing = isinstance(self.engine, Race)
-        if not (racing or self.asker.late) or self.best is None or any(c.objective == "canonical" and c.proved for c in self.claims):
+        chosen = any(c.objective == "canonical" and c.proved for c in self.claims)
+        if not (racing or self.asker.late or self._unrefined) or self.best is None or chosen:
             return
+        question = Question(self.problem, self.best.ii, self._fixed_length(), self._fixed())
+        if isinstance(self.engine, Race) and not self.engine.contested and self.asker.first == (question, self.best):
+            return  # this is what a new process of the first engine was asked, and answered
         engine = self.engine.alone() if isinstance(self.engine, Race) else self.engine
         engine.close()
         asker = Asker(self.problem, engine, self.asker.left(), measured=self.asker.measured, families=self.asker.families)
         with suppress(LateError, StoppedError, SolverError):
-            found = asker.ask(Question(self.problem, self.best.ii, self._fixed_length(), self._fixed()), UNRACED)
+            found = asker.ask(question, UNRACED)
             self.best = self.best if found is None else found
         self.refuted = [r for r in self.refuted if r.through == "stage 1" or self._supports_a_claim(r)]
 
@@ -401,6 +261,7 @@ class Search:
         for objective in self.order:
             if objective not in done and objective != "length":
                 self.claims.append(Claim(objective, measure(self.problem, self.best, objective), 0, False, why))
+        self._left_open()
         return Result(self.best, self._certificate("feasible", why))
 
 

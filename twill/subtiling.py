@@ -52,7 +52,8 @@ def request(text: str) -> Request:
         return AUTO if text == "auto" else WHOLE
     match = re.fullmatch(r"(?:(.+)=)?0*([1-9][0-9]{0,5})", text)
     if match is None:
-        raise BadInput(f'"{text}" does not say how to split the loop body.', remedy="Give auto, none, a number, or DIM=NUMBER such as 0=2.")
+        remedy = "Give auto, none, a number, or DIM=NUMBER such as 0=2 or x=2."
+        raise BadInput(f'"{text}" does not say how to split the loop body.', remedy=remedy)
     return Request(int(match[2]), match[1])
 
 

@@ -6,8 +6,10 @@ A walk over the program, one function a warp group (`group`, `instructions`), as
 * `turns` says which copy of a register an instruction uses, in complete turns and where the loop begins and ends;
 * `scope` finds values, `ops` lowers ops to them: `values` are C expressions of an element, in a register `layouts`, computed where they
   are used unless they are kept in an array;
-* `memory`, `products`, `reductions`, `handover`, `control` and `arithmetic` are the lowerings; `shortcuts` and `masks` leave out work
-  that changes nothing; `assembler` heeds what ptxas can follow;
+* `memory`, `bulk`, `copies`, `products`, `reductions`, `handover`, `control` and `arithmetic` are the lowerings; `tiles` moves tiles
+  between registers and shared memory, `descriptors` leaves to the host what a block would make again, `addresses` knows which elements
+  follow each other; `shortcuts` and `masks` leave out work that changes nothing, `shifts` knows what does not depend on a maximum;
+  `assembler` heeds what ptxas can follow;
 * `generate` puts the file together, `kernel` says what a host must know; `toolchain` compiles and checks.
 """
 
@@ -24,13 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["Argument", "CudaKernel", "read_kernel", "to_cuda"]
 
 
-def to_cuda(program: PipelinedProgram, tile: TileProgram, *, coarsen: tuple[str, int] = ("", 1)) -> CudaKernel:
+def to_cuda(
+    program: PipelinedProgram, tile: TileProgram, *, coarsen: tuple[str, int] = ("", 1), allowed: tuple[str, ...] = ()
+) -> CudaKernel:
     """The kernel that executes `program`, which was made from `tile` (the sub-tiled one where the loop was split).
 
     coarsen  axis of the grid and number of neighbouring programs, when `tile` is several programs of a source in one
+    allowed  changes of rounding that may be used: "reassociate-max" (`shortcuts`)
 
     Raises Unsupported, with op and line, for what has no lowering.
     """
     from twill.backends.cuda.generate import generate
 
-    return generate(program, tile, coarsen)
+    return generate(program, tile, coarsen, allowed)

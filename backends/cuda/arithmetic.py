@@ -32,6 +32,8 @@ _INFIX = {
 }
 _UNSIGNED = {"arith.divui": "/", "arith.remui": "%", "arith.shrui": ">>", "arith.shli": "<<"}
 _CALLS = {
+    "arith.ceildivsi": "ceil_div",
+    "arith.floordivsi": "floor_div",
     "arith.maxsi": "max",
     "arith.minsi": "min",
     "arith.maxnumf": "fmaxf",

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from twill.backends.cuda import instructions
+from twill.backends.cuda import instructions, nesting
 from twill.backends.cuda.layouts import RegisterLayout, layout_of
 from twill.backends.cuda.names import Code, Line, Names, without_unused
-from twill.backends.cuda.ops import lower
 from twill.backends.cuda.plan import Plan
+from twill.backends.cuda.reductions import first_parts
 from twill.backends.cuda.scope import Scope, declaration, in_array, is_packed
 from twill.backends.cuda.source import Source
 from twill.backends.cuda.turns import Rotation, Turn
 from twill.backends.cuda.values import Shared, Tile, Uniform, Value, storage_type
 from twill.errors import Place, Unsupported
 from twill.pipeline.program import Acquire, Arrive, By, Group, Instruction, Issue, Queue, Release, Run
-from twill.program.effects import Access, effects
 from twill.program.program import Operation
 from twill.program.types import MemDesc, Scalar
 from twill.program.types import Tensor as TensorType
@@ -61,7 +60,7 @@ class GroupCode:
     # ------------------------------------------------------------------------------------------------------------ the whole function
     def lines(self) -> list[Line]:
         """Lines of the function's body."""
-        self._block(self.source.path[0], 0)
+        nesting.block(self, self.source.path[0], 0)
         if self.staged:
             self.code.add("if (thread == 0) bulk_wait<0>();")
         if self.copying:
@@ -79,36 +78,7 @@ class GroupCode:
 
         return self.group.warps == 1 and not self.group.after and all(map(fits, (*self.group.before, *self.group.body)))
 
-    def _block(self, owner: Operation, depth: int) -> None:
-        """The block that holds the loop, or an op that holds it."""
-        inner = self.source.path[depth + 1]
-        if inner is self.source.loop:
-            self._around()
-            return
-        scope = Scope(self, self.env)
-        block = next(b for region in owner.regions for b in region.blocks if inner in b.operations)
-        for op in block.operations:
-            if op is inner:
-                self._nest(inner, depth + 1, scope)
-                return
-            if any(effect.access is Access.WRITE for effect in effects(self.source.program, op)):
-                raise Unsupported(f"{op.name} stands outside of the block of the loop.", place=self.source.place(op))
-            lower(scope, op)
-
-    def _nest(self, op: Operation, depth: int, scope: Scope) -> None:
-        """A loop around the loop."""
-        if op.name != "scf.for" or op.results:
-            raise Unsupported(f"{op.name} around the loop is not generated.", place=self.source.place(op))
-        counter = op.regions[0].blocks[0].arguments[0]
-        lower_, upper, step = (scope.uniform(v) for v in op.operands[:3])
-        name, kind = self.names.new(self.source.program.values[counter].name), storage_type(lower_.element)
-        self.env[counter] = Uniform(name, lower_.element)
-        self.head.add("int entry = 0;", declares="entry")
-        with self.code.block(f"for ({kind} {name} = {lower_.text}; {name} < {upper.text}; {name} += {step.text})"):
-            self._block(op, depth)
-            self.code.add("entry++;", declares="entry")
-
-    def _around(self) -> None:
+    def around(self) -> None:
         """What is before the loop, the loop, and what is behind it."""
         scope = Scope(self, self.env)
         for instruction in self.group.before:
@@ -149,6 +119,9 @@ class GroupCode:
                     for t in range(short + drain):
                         self._turn(Turn(t, str(t), 0, short, t))
                     self._settle(short)
+        if any(isinstance(i, Issue) and i.queue is Queue.BULK for i in self.group.body) and len(self.source.path) > 2:
+            self.code.add("if (thread == 0) bulk_wait_read<0>();")
+            self.sync()
         if any(isinstance(i, Issue) and i.queue is Queue.WGMMA for i in self.group.body):
             self.code.add("wgmma_wait<0>();")
             for array in sorted(self.products):
@@ -209,13 +182,16 @@ class GroupCode:
                 for copy in range(copies.count):
                     held = self.register(value, copy)
                     if first is not None and not (not copies.moved and copy != copies.count - 1):
-                        self._begin(scope, held, first)
+                        self._begin(scope, value, held, first)
                 if copies.count > 1 and not copies.moved and first is not None:
-                    self._begin(scope, self.register(value, 0, last=True), first)
+                    self._begin(scope, value, self.register(value, 0, last=True), first)
 
-    def _begin(self, scope: Scope, held: Value, first: int) -> None:
+    def _begin(self, scope: Scope, value: int, held: Value, first: int) -> None:
         if isinstance(held, Tile) and held.layout is not None:
-            scope.assign(held.array, held.layout, held.packed, scope.tile(first))
+            begins = scope.tile(first)
+            if (reduction := self.plan.shortcuts.summed.get(value)) is not None:
+                begins = first_parts(scope, reduction, begins)
+            scope.assign(held.array, held.layout, held.packed, begins)
         elif isinstance(held, Uniform):
             self.code.add(f"{held.text} = {scope.uniform(first).text};")
 
@@ -247,7 +223,7 @@ class GroupCode:
         return user.results[0] if self.rotation.copies[self.source.owners[value]].count == 1 else None
 
     def _declared(self, value: int, copy: int) -> Value:
-        type_, name = self.source.program.type(value), self.source.program.values[value].name
+        type_, name = self.source.program.type(self.source.kept_as(value)), self.source.program.values[value].name
         name = self.names.new(name if copy == 0 else f"{name}_last" if copy < 0 else f"{name}_before" if copy == 1 else f"{name}_{copy}")
         if isinstance(type_, Scalar):
             self.head.add(f"{storage_type(type_)} {name} = 0;", declares=name)
@@ -294,12 +270,18 @@ class GroupCode:
         return "" if slots == 1 or len(self.source.path) == 2 else f"entry % {slots}"
 
     def shared(self, buffer: str, slot: str, type_: object) -> Shared:
-        """A tile in a slot of a ring."""
+        """A tile in a slot of a ring.  Raises Unsupported when slots do not begin where the pattern of a swizzle does."""
         ring = self.source.pipelined.buffer(buffer)
         assert isinstance(type_, MemDesc)
         offset = ring.offset + ring.parts[0].offset
         place = self.address(offset)
-        return Shared(f"{place} + {slot} * {ring.slot}" if slot else place, offset, slot, ring.slot, type_)
+        swizzle = type_.layout.get("swizzlingByteWidth", 0) if type_.layout is not None else 0
+        if isinstance(swizzle, int) and swizzle and (offset % (8 * swizzle) or (slot and ring.slot % (8 * swizzle))):
+            raise Unsupported(f"the tile {buffer} of {ring.slot:,} bytes, less than {8 * swizzle:,} with swizzle, is not generated.")
+        swapped = type_.layout is not None and type_.layout.get("transposed") is True
+        if swapped:
+            type_ = MemDesc(type_.shape[::-1], type_.element, type_.layout, type_.space, type_.mutable)
+        return Shared(f"{place} + {slot} * {ring.slot}" if slot else place, offset, slot, ring.slot, type_, swapped)
 
     def descriptor(self, tile: Shared, leading: int) -> str:
         """C expression of the low descriptor word of a tile: a register made before the loop, and the slot."""

@@ -70,6 +70,11 @@ template <int N> DEVICE void copy_async(uint32_t to, const void* from) {
   if constexpr (N == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
   else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(N) : "memory");
 }
+// The first `bytes` of them, zeros behind.
+template <int N> DEVICE void copy_async(uint32_t to, const void* from, int bytes) {
+  if constexpr (N == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  else asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(N), "r"(bytes) : "memory");
+}
 // Arrives when all earlier copies of the thread are done.
 DEVICE void copies_arrive(uint32_t bar) { asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory"); }
 
@@ -109,6 +114,22 @@ DEVICE void load_shared(uint32_t from, float& x) { asm volatile("ld.shared.f32 %
 DEVICE void load_shared(uint32_t from, uint32_t& x) { asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
 DEVICE void load_shared(uint32_t from, int& x) { asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
 DEVICE void store_shared(uint32_t to, int x) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory"); }
+DEVICE void store_shared(uint32_t to, uint32_t x, uint32_t y) { asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(x), "r"(y) : "memory"); }
+DEVICE void store_shared(uint32_t to, uint32_t x, uint32_t y, uint32_t z, uint32_t w) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
+DEVICE void store_shared16(uint32_t to, uint32_t x) { asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"((uint16_t)x) : "memory"); }
+DEVICE void store_shared8(uint32_t to, uint32_t x) { asm volatile("st.shared.b8 [%0], %1;" ::"r"(to), "r"(x) : "memory"); }
+DEVICE void load_shared(uint32_t from, uint32_t& x, uint32_t& y) { asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x), "=r"(y) : "r"(from) : "memory"); }
+DEVICE void load_shared(uint32_t from, uint32_t& x, uint32_t& y, uint32_t& z, uint32_t& w) {
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(from) : "memory");
+}
+DEVICE void load_shared16(uint32_t from, uint32_t& x) {
+  uint16_t half;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(half) : "r"(from) : "memory");
+  x = half;
+}
+DEVICE void load_shared8(uint32_t from, uint32_t& x) { asm volatile("ld.shared.u8 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
 
 // ---- arithmetic ----------------------------------------------------------------------------------------------------------------
 DEVICE float ex2(float x) {
@@ -116,6 +137,8 @@ DEVICE float ex2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+template <typename T> DEVICE T ceil_div(T x, T y) { return x / y + (x % y != 0 && (x < 0) == (y < 0) ? 1 : 0); }
+template <typename T> DEVICE T floor_div(T x, T y) { return x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0); }
 DEVICE float fast_div(float x, float y) {
   float z;
   asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
@@ -137,6 +160,29 @@ DEVICE float from_f16(uint32_t bits) {
   return r;
 }
 DEVICE float from_bf16(uint32_t bits) { return __uint_as_float(bits << 16); }
+// 8-bit floats: pairs in the low half of a word, the first one lowest; too large a number becomes the largest one.
+DEVICE uint32_t pack_f8E4M3FN(float low, float high) {
+  uint16_t r;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(high), "f"(low));
+  return r;
+}
+DEVICE uint32_t pack_f8E5M2(float low, float high) {
+  uint16_t r;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(high), "f"(low));
+  return r;
+}
+DEVICE float from_f8E4M3FN(uint32_t bits) {
+  uint32_t r;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"((uint16_t)(bits & 0xff)));
+  return from_f16(r);
+}
+DEVICE float from_f8E5M2(uint32_t bits) {
+  uint32_t r;
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"((uint16_t)(bits & 0xff)));
+  return from_f16(r);
+}
+DEVICE float round_f8E4M3FN(float x) { return from_f8E4M3FN(pack_f8E4M3FN(x, 0.0f)); }
+DEVICE float round_f8E5M2(float x) { return from_f8E5M2(pack_f8E5M2(x, 0.0f)); }
 DEVICE float round_f16(float x) { return from_f16(pack_f16(x, 0.0f) & 0xffff); }
 DEVICE float round_bf16(float x) { return from_bf16(pack_bf16(x, 0.0f) & 0xffff); }
 DEVICE float max_propagating(float x, float y) {

@@ -18,6 +18,9 @@ MARK = f"// {SCHEMA} "
 
 TENSOR_MAP, POINTER, SCALAR = "tensor_map", "pointer", "scalar"
 
+Extent = int | str | tuple[str, "Extent", "Extent"]
+"""A number that the host computes: a constant, the name of a scalar argument of the source, or (sign, left, right)."""
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -34,6 +37,8 @@ class Argument:
     field    scalar of a descriptor: "shape" (elements) or "stride" (elements)
     axis     scalar of a descriptor: dimension, outermost first
     align    pointer: bytes by which the address is divisible, 1 when nothing is promised
+    shape    tensor map of a descriptor that the kernel of the source makes of a pointer, which is `source` here: its extents
+    strides  likewise, in elements
 
     Out-of-bounds elements of a tensor map are read as zero and not written; element strides and interleaving are not used.
     """
@@ -48,6 +53,8 @@ class Argument:
     field: str = ""
     axis: int = 0
     align: int = 1
+    shape: tuple[Extent, ...] = ()
+    strides: tuple[Extent, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,5 +149,8 @@ def _read_coarsen(found: list[object]) -> tuple[str, int]:
 
 
 def _read_argument(found: dict[str, Any]) -> Argument:
-    fields: dict[str, Any] = {name: tuple(value) if name == "box" else value for name, value in found.items()}
-    return Argument(**fields)
+    return Argument(**{name: _tuples(value) for name, value in found.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -48,6 +48,10 @@ class RegisterLayout:
         terms = _terms([v[dim] for v in self.lanes], "lane") + _terms([v[dim] for v in self.warps], "warp")
         return " + ".join(terms)
 
+    def of_warp(self, dim: int) -> str:
+        """C expression of what the warp contributes to a coordinate; "" for nothing."""
+        return " + ".join(_terms([v[dim] for v in self.warps], "warp"))
+
     def coordinate(self, dim: int, register: str) -> str:
         """C expression of the coordinate of a register."""
         offsets = [offset[dim] for offset in self.offsets]
@@ -108,9 +112,10 @@ def layout_of(layout: Layout | None, shape: Vector, warps: int, place: Place) ->
 def _make(layout: Layout, shape: Vector, place: Place) -> RegisterLayout | None:
     if layout.kind == "nvidia_mma" and layout.get("versionMajor") == 3 and len(shape) == 2:
         return _accumulator(layout, shape)
-    if layout.kind == "dot_op" and layout.get("opIdx") == 0 and layout.get("kWidth") == 2:
+    width = layout.get("kWidth")
+    if layout.kind == "dot_op" and layout.get("opIdx") == 0 and width in (2, 4) and isinstance(width, int):
         parent = layout.get("parent")
-        return _accumulator(parent, shape) if isinstance(parent, Layout) and parent.kind == "nvidia_mma" else None
+        return _accumulator(parent, shape, width) if isinstance(parent, Layout) and parent.kind == "nvidia_mma" else None
     if layout.kind == "blocked":
         return _blocked(layout, shape)
     if layout.kind == "linear":
@@ -120,18 +125,24 @@ def _make(layout: Layout, shape: Vector, place: Place) -> RegisterLayout | None:
     return None
 
 
-def _accumulator(layout: Layout, shape: Vector) -> RegisterLayout | None:
-    """The fragment of m64nN: register 4g + e is in row lane / 4 + 8 (e / 2) of the warp's 16, in column 8g + 2 (lane % 4) + e % 2."""
+def _accumulator(layout: Layout, shape: Vector, width: int = 2) -> RegisterLayout | None:
+    """The fragment of m64nN, as which the first operand may come too.  width: elements of a row that follow each other in a thread.
+
+    For two of them register 4g + e is in row lane / 4 + 8 (e / 2) of the warp's 16, in column 8g + 2 (lane % 4) + e % 2.
+    """
     along = layout.get("warpsPerCTA")
     if not isinstance(along, tuple) or along[1] != 1:
         return None
     rows, columns = shape
     offsets = tuple(
-        (64 * (along[0] // 4) * repeat + 8 * half, 8 * block + low)
-        for repeat, block, half, low in product(range(max(1, rows // (16 * along[0]))), range(-(-columns // 8)), (0, 1), (0, 1))
+        (64 * (along[0] // 4) * repeat + 8 * half, 4 * width * block + low)
+        for repeat, block, half, low in product(
+            range(max(1, rows // (16 * along[0]))), range(-(-columns // (4 * width))), (0, 1), range(width)
+        )
         if low < columns and 8 * half < rows
     )
-    lanes = ((0, 2 if columns > 2 else 0), (0, 4 if columns > 4 else 0), *((step if step < rows else 0, 0) for step in (1, 2, 4)))
+    across = tuple((0, step if columns > step else 0) for step in (width, 2 * width))
+    lanes = (*across, *((step if step < rows else 0, 0) for step in (1, 2, 4)))
     warps = tuple((16 << bit if 16 << bit < rows else 0, 0) for bit in range(along[0].bit_length() - 1))
     return RegisterLayout(shape, offsets, lanes, warps)
 
@@ -209,8 +220,13 @@ def same_threads(source: RegisterLayout, target: RegisterLayout, coordinates: Ca
 
     None when some thread does not hold what it needs.
     """
-    moved = [coordinates(vector) for vector in (*target.lanes, *target.warps)]
+    origin = coordinates((0,) * len(target.shape))
+    moved = [_less(coordinates(vector), origin) for vector in (*target.lanes, *target.warps)]
     if moved != [*source.lanes, *source.warps]:
         return None
     found = [source.numbers.get(coordinates(offset)) for offset in target.offsets]
     return None if None in found else [number for number in found if number is not None]
+
+
+def _less(vector: Vector, origin: Vector) -> Vector:
+    return tuple(a - b for a, b in zip(vector, origin, strict=True))

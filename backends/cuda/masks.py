@@ -18,7 +18,10 @@ Condition = Callable[[RegisterLayout], str]
 
 
 def holds(scope: Scope, op: Operation, operands: Sequence[object]) -> Condition | None:
-    """For a layout, a C condition that implies that all elements that a thread holds are true; None where none is known."""
+    """For a layout, a C condition that implies that all elements that a warp holds are true; None where none is known.
+
+    It is the same for all threads of a warp, so that no vote is needed, and known before the values that are masked.
+    """
     if op.name == "arith.andi" and all(isinstance(each, Tile) and each.holds is not None for each in operands):
         both = [each.holds for each in operands if isinstance(each, Tile) and each.holds is not None]
         return lambda layout: " && ".join(condition(layout) for condition in both)
@@ -48,12 +51,12 @@ def _compared(scope: Scope, op: Operation, operands: Sequence[object]) -> Condit
 
 
 def _extreme(layout: RegisterLayout, slopes: Sequence[int | None], most: bool) -> Index:
-    """The element of a thread where something with these slopes is largest, or smallest."""
+    """The element of a warp where something with these slopes is largest, or smallest."""
     coordinates = []
     for dim, grows in enumerate(slopes):
-        offsets = [offset[dim] for offset in layout.offsets]
-        end = max(offsets) if ((grows or 0) >= 0) == most else min(offsets)
-        coordinates.append(" + ".join(part for part in (layout.base(dim), str(end) if end else "") if part) or "0")
+        ends = max if ((grows or 0) >= 0) == most else min
+        end = ends(offset[dim] for offset in layout.offsets) + sum(ends(0, vector[dim]) for vector in layout.lanes)
+        coordinates.append(" + ".join(part for part in (layout.of_warp(dim), str(end) if end else "") if part) or "0")
     return Index("0", tuple(coordinates))
 
 

@@ -68,9 +68,9 @@ class Code:
         self.add(tail)
 
     @contextmanager
-    def unrolled(self, count: int, start: int = 0, step: int = 1) -> Iterator[None]:
-        """An unrolled loop over registers `i`."""
-        self.lines.append(Line(0, "#pragma unroll"))
+    def unrolled(self, count: int, start: int = 0, step: int = 1, most: int = 0) -> Iterator[None]:
+        """An unrolled loop over registers `i`; `most`: so many turns at a time, 0 for all."""
+        self.lines.append(Line(0, f"#pragma unroll {most}" if most else "#pragma unroll"))
         advance = "i++" if step == 1 else f"i += {step}"
         self.add(f"for (int i = {start}; i < {count}; {advance}) {{")
         self.depth += 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twill.backends.cuda import arithmetic, control, masks, memory, products, reductions
+from twill.backends.cuda import arithmetic, bulk, control, descriptors, masks, memory, products, reductions, tiles
 from twill.backends.cuda.layouts import RegisterLayout, Vector, same_threads
-from twill.backends.cuda.scope import Scope, picked
-from twill.backends.cuda.values import Index, Shared, Tile, Uniform, Zero, index_of, rounded
+from twill.backends.cuda.scope import Scope, flat, picked
+from twill.backends.cuda.values import FLOATS, Index, Shared, Tile, Uniform, Zero, index_of, rounded
 from twill.errors import Unsupported
 from twill.program.program import Operation
 from twill.program.types import Dense, MemDesc, Pointer, Scalar
@@ -109,7 +110,7 @@ def _pointwise(scope: Scope, op: Operation, operands: Sequence[object], type_: T
     at(Index("0", ("0",) * len(type_.shape)))  # so that what is not supported is found here
     scaled = _scaled(op, operands) if str(type_.element) == "f32" else None
     holds = masks.holds(scope, op, operands) if str(type_.element) == "i1" else None
-    inexact = isinstance(type_.element, Scalar) and type_.element.name in ("f16", "bf16")
+    inexact = isinstance(type_.element, Scalar) and type_.element.name in FLOATS
     exact = not inexact or op.name in ("arith.select", "arith.negf")
     masked = masks.chosen(op, operands)
     return Tile(type_.shape, type_.element, layout, at, exact, scaled=scaled, holds=holds, masked=masked)
@@ -133,36 +134,92 @@ def _splat(scope: Scope, op: Operation) -> None:
     scope.define(op.results[0], Tile(type_.shape, type_.element, None, lambda _: value.text, cheap=True))
 
 
+@dataclass(frozen=True)
+class View:
+    """Where the elements of a tile stand in the one that it is a view of: `vector` of coordinates, sums of bits, and `texts` of C."""
+
+    vector: Callable[[Vector], Vector]
+    texts: Callable[[tuple[str, ...]], tuple[str, ...]]
+
+
+def _dims(dims: Sequence[int | None]) -> View:
+    """Dimension n of the source is dimension dims[n] of the view; None: always 0."""
+    return View(
+        lambda of: tuple(0 if dim is None else of[dim] for dim in dims),
+        lambda of: tuple("0" if dim is None else of[dim] for dim in dims),
+    )
+
+
 def _expand_dims(scope: Scope, op: Operation) -> None:
     axis = op.get("axis")
     assert isinstance(axis, int)
-    _view(scope, op, [dim if dim < axis else dim + 1 for dim in range(len(scope.tile(op.operands[0]).shape))])
+    _view(scope, op, _dims([dim if dim < axis else dim + 1 for dim in range(len(scope.tile(op.operands[0]).shape))]))
 
 
 def _broadcast(scope: Scope, op: Operation) -> None:
-    _view(scope, op, [None if extent == 1 else dim for dim, extent in enumerate(scope.tile(op.operands[0]).shape)])
+    _view(scope, op, _dims([None if extent == 1 else dim for dim, extent in enumerate(scope.tile(op.operands[0]).shape)]))
 
 
-def _view(scope: Scope, op: Operation, dims: Sequence[int | None]) -> None:
-    """A tile whose elements are those of another one, of which dimension n is dimension dims[n] of the new one; None: always 0."""
+def _trans(scope: Scope, op: Operation) -> None:
+    order = op.get("order")
+    assert isinstance(order, tuple)
+    _view(scope, op, _dims([order.index(dim) for dim in range(len(order))]))
 
-    def coordinates(of: Vector) -> Vector:
-        return tuple(0 if dim is None else of[dim] for dim in dims)
 
-    tile, type_ = scope.tile(op.operands[0]), _type(scope, op.results[0])
+def _reshape(scope: Scope, op: Operation) -> None:
+    """The same elements, row by row; Triton may put them anywhere when it says so, and does not for the layouts that it gives."""
+    before, after = scope.tile(op.operands[0]).shape, _type(scope, op.results[0])
+    assert isinstance(after, TensorType)
+    shape = after.shape
+    _view(scope, op, View(lambda of: _unflattened(_flattened(of, shape), before), lambda of: _unflattened_text(of, shape, before)))
+
+
+def _flattened(coordinates: Vector, shape: Vector) -> int:
+    number = 0
+    for extent, at in zip(shape, coordinates, strict=True):
+        number = number * extent + at
+    return number
+
+
+def _unflattened(number: int, shape: Vector) -> Vector:
+    found = []
+    for extent in reversed(shape):
+        number, at = divmod(number, extent)
+        found.append(at)
+    return tuple(reversed(found))
+
+
+def _unflattened_text(coordinates: tuple[str, ...], before: Vector, after: Vector) -> tuple[str, ...]:
+    number, found = flat(before, Index("", coordinates)), []
+    for extent in reversed(after):
+        found.append(f"(({number}) % {extent})")
+        number = f"({number}) / {extent}"
+    return tuple(reversed(found))
+
+
+def _split(scope: Scope, op: Operation) -> None:
+    """The halves of a tile along its last dimension, which has two elements."""
+    for half, result in enumerate(op.results):
+        _view(scope, op, View(lambda of, h=half: (*of, h), lambda of, h=half: (*of, str(h))), result)  # type: ignore[misc]
+
+
+def _view(scope: Scope, op: Operation, view: View, result: int | None = None) -> None:
+    """A tile whose elements are those of another one, in the same threads."""
+    result = op.results[0] if result is None else result
+    tile, type_ = scope.tile(op.operands[0]), _type(scope, result)
     assert isinstance(type_, TensorType)
     source = tile.layout
     if source is None:
         layout = None
 
         def at(index: Index) -> str:
-            return tile.at(Index(index.register, tuple("0" if dim is None else index.coordinates[dim] for dim in dims)))
+            return tile.at(Index(index.register, view.texts(index.coordinates)))
     else:
-        layout = scope.layout(op.results[0], op)
-        moves = same_threads(source, layout, coordinates)
+        layout = scope.layout(result, op)
+        moves = same_threads(source, layout, view.vector)
         if moves is None:
             source = scope.layout(op.operands[0], op)
-            tile, moves = scope.converted(tile, source), same_threads(source, layout, coordinates)
+            tile, moves = scope.converted(tile, source), same_threads(source, layout, view.vector)
         if moves is None:
             raise Unsupported(f"{op.name} that moves elements between threads is not generated.", place=scope.place(op))
 
@@ -171,7 +228,7 @@ def _view(scope: Scope, op: Operation, dims: Sequence[int | None]) -> None:
 
     rows = (tile.array, source.registers) if source is not None and tile.array and not tile.packed else tile.rows
     few = rows is not None and rows[1] <= FEW
-    scope.define(op.results[0], Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=rows if few else None))
+    scope.define(result, Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=rows if few else None))
 
 
 def _convert_layout(scope: Scope, op: Operation) -> None:
@@ -195,11 +252,16 @@ LOWERINGS: Mapping[str, Callable[[Scope, Operation], None]] = {
     "tt.splat": _splat,
     "tt.expand_dims": _expand_dims,
     "tt.broadcast": _broadcast,
+    "tt.trans": _trans,
+    "tt.reshape": _reshape,
+    "tt.split": _split,
     "ttg.convert_layout": _convert_layout,
     "ttg.memdesc_trans": _transposed,
     "tt.reduce": reductions.reduce,
-    "tt.descriptor_load": memory.descriptor_load,
-    "tt.descriptor_store": memory.descriptor_store,
+    "ttg.local_load": tiles.local_load,
+    "tt.make_tensor_descriptor": descriptors.make,
+    "tt.descriptor_load": bulk.descriptor_load,
+    "tt.descriptor_store": bulk.descriptor_store,
     "tt.load": memory.load,
     "tt.store": memory.store,
     "ttng.warp_group_dot": products.product,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from twill.backends.cuda.descriptors import made
 from twill.backends.cuda.kernel import POINTER, SCALAR, TENSOR_MAP, Argument
 from twill.backends.cuda.names import Names
 from twill.backends.cuda.shortcuts import Shortcuts
 from twill.backends.cuda.source import Source
 from twill.backends.cuda.values import Tensor, Uniform, Value, storage_type
 from twill.errors import Unsupported
-from twill.pipeline.program import Barrier, Buffer, Group, Issue, Run
+from twill.pipeline.program import Barrier, Buffer, Group, Run
 from twill.program.ops import operand
-from twill.program.program import Operation
 from twill.program.types import Descriptor, Layout, Pointer, Scalar
 from twill.program.types import Tensor as TensorType
 
@@ -27,7 +27,8 @@ ALIGNED = 1024
 class Plan:
     """A kernel while it is generated.
 
-    maps      (argument of the TTGIR function, box, swizzle) -> name of its tensor map
+    allowed   changes of rounding that may be used (`shortcuts.ALLOWED`)
+    maps      (descriptor in the TTGIR function, box, swizzle) -> name of its tensor map
     products  name of a product instruction -> its wrapper
     staging   group -> where it puts tiles that it stores by TMA, and how many bytes it has there
     borrowed  group -> the tile, filled before the loop, in whose place it stages
@@ -38,6 +39,7 @@ class Plan:
     """
 
     source: Source
+    allowed: tuple[str, ...] = ()
     names: Names = field(default_factory=Names)
     maps: dict[tuple[int, tuple[int, ...], int], str] = field(default_factory=dict)
     products: dict[str, str] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Plan:
     def __post_init__(self) -> None:
         self.parameters = self.source.program.function.regions[0].blocks[0].arguments
         self.spelled = {v: self.names.new(self.source.program.values[v].name) for v in self.parameters if not self._is_descriptor(v)}
-        self.shortcuts = Shortcuts(self.source)
+        self.shortcuts = Shortcuts(self.source, self.allowed)
         self._lay_out()
 
     def _is_descriptor(self, value: int) -> bool:
@@ -71,14 +73,28 @@ class Plan:
         raise Unsupported(f"an argument of type {type_} is not generated.", place=self.source.place(self.source.program.function))
 
     def tensor_map(self, value: int, box: tuple[int, ...], swizzle: int) -> str:
-        """Name of the tensor map of a descriptor argument that is accessed in such boxes."""
+        """Name of the tensor map of a descriptor that is accessed in such boxes."""
         key = (value, box, swizzle)
         if key not in self.maps:
             self.maps[key] = self.names.new(f"{self.source.program.values[value].name}_map")
         return self.maps[key]
 
     def arguments(self) -> tuple[Argument, ...]:
-        """Parameters of the kernel, in order, once all groups are generated."""
+        """Parameters of the kernel, in order, once all groups are generated; those that the host makes come last."""
+        return (*self._declared(), *self._made())
+
+    def _made(self) -> Iterable[Argument]:
+        """Tensor maps of descriptors that the kernel of the source makes."""
+        program = self.source.program
+        for (owner, box, swizzle), spelled in self.maps.items():
+            definition, type_ = program.definitions.get(owner), program.type(owner)
+            if definition is not None and isinstance(type_, Descriptor):
+                how = made(program, definition)
+                base = program.values[how.base].name
+                yield Argument(spelled, base, TENSOR_MAP, str(type_.element), box, swizzle, shape=how.shape, strides=how.strides)
+
+    def _declared(self) -> tuple[Argument, ...]:
+        """What the parameters of the source are."""
         program, found = self.source.program, []
         attributes = self.source.program.function.get("arg_attrs")
         for position, value in enumerate(self.parameters):
@@ -165,21 +181,14 @@ class Plan:
         return found + [(channel.full, pipelined.buffer(channel.buffer).slots) for channel in pipelined.channels]
 
     def _stored(self, group: Group) -> Iterable[TensorType]:
-        """Tiles that a group stores by TMA."""
-        for op in _operations(self.source, group):
-            if op.name == "tt.descriptor_store":
+        """Tiles that a group stores by TMA outside of the loop; those of the loop have rings."""
+        for instruction in (*group.before, *group.after):
+            op = self.source.program.operations[instruction.operation] if isinstance(instruction, Run) else None
+            if op is not None and op.name == "tt.descriptor_store":
                 value = operand(op, "src")
                 type_ = None if value is None else self.source.program.type(value)
                 if isinstance(type_, TensorType):
                     yield type_
-
-
-def _operations(source: Source, group: Group) -> Iterable[Operation]:
-    for instruction in (*group.before, *group.body, *group.after):
-        if isinstance(instruction, Run):
-            yield source.program.operations[instruction.operation]
-        elif isinstance(instruction, Issue):
-            yield from (source.program.operations[index] for index in source.sites[instruction.op].operations)
 
 
 def box_of(shape: tuple[int, ...], element: Scalar | Pointer, layout: Layout | None) -> tuple[tuple[int, ...], int]:

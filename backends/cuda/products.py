@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from twill.backends.cuda.scope import Scope
-from twill.backends.cuda.values import Shared, Tile, Zero
+from twill.backends.cuda.tiles import word_of
+from twill.backends.cuda.values import Shared, Tile, Zero, index_of
 from twill.errors import Unsupported
 from twill.program.ops import operand
 from twill.program.program import Operation
+from twill.program.types import Scalar
 from twill.program.types import Tensor as TensorType
 
 _KINDS = {"f16": "f16", "bf16": "bf16", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
@@ -61,16 +63,21 @@ def product(scope: Scope, op: Operation) -> None:
         raise Unsupported(f"{op.name} with this accumulator or second operand is not generated.", place=place)
     if operand(op, "useC") is not None:
         raise Unsupported(f"{op.name} that clears its accumulator by a condition is not generated.", place=place)
-    layout = scope.group.layout(type_, place)
     copy = scope.group.rotation.copy(scope.group.owner(op), 0, scope.turn, scope.stage, scope.position)
     held = scope.group.register(op.results[0], copy)
     assert isinstance(held, Tile)
     array = held.array
     first = _begin(scope, op, array)
-    kind = _KINDS.get(str(b.type.element))
-    if kind is None:
-        raise Unsupported(f"{op.name} on {b.type.element} is not generated.", place=place)
-    _instructions(scope, op, a, b, array, layout.registers, first, type_.shape, kind)
+    _instructions(scope, op, a, b, array, first, type_.shape, _kinds(scope, op, a, b))
+
+
+def _kinds(scope: Scope, op: Operation, a: object, b: Shared) -> tuple[str, str]:
+    """Types of both operands as the instruction spells them: the same, or 8-bit floats of any two kinds."""
+    elements = [str(side.type.element if isinstance(side, Shared) else side.element) for side in (a, b) if isinstance(side, (Shared, Tile))]
+    kinds = [_KINDS.get(element, "") for element in elements]
+    if len(kinds) < 2 or not all(kinds) or (kinds[0] != kinds[1] and not all(kind.startswith("e") for kind in kinds)):
+        raise Unsupported(f"{op.name} on {' and '.join(dict.fromkeys(elements))} is not generated.", place=scope.place(op))
+    return kinds[0], kinds[1]
 
 
 def _operand(op: Operation, role: str) -> int:
@@ -90,7 +97,7 @@ def _begin(scope: Scope, op: Operation, array: str) -> bool:
 
 
 def _instructions(
-    scope: Scope, op: Operation, a: object, b: Shared, array: str, registers: int, adds: bool, shape: tuple[int, ...], kind: str
+    scope: Scope, op: Operation, a: object, b: Shared, array: str, adds: bool, shape: tuple[int, ...], kinds: tuple[str, str]
 ) -> None:
     group, code = scope.group, scope.group.code
     rows, columns = shape
@@ -102,12 +109,11 @@ def _instructions(
     width = columns if columns <= COLUMNS else COLUMNS
     if columns % width or width % 8 or rows % ROWS:
         raise Unsupported(f"{op.name} of {rows} x {columns} is not generated.", place=scope.place(op))
-    if left is None and (not isinstance(a, Tile) or not a.packed or not a.array):
-        raise Unsupported(f"{op.name} whose first operand is not a fragment of 16-bit elements is not generated.", place=scope.place(op))
-    name = _wrapper(group.plan.products, width, kind, left, right)
+    fragment = _fragment(scope, op, a) if isinstance(a, Tile) else ""
+    name = _wrapper(group.plan.products, width, kinds, left, right)
     code.add(f"fence_regs({array});")
-    if isinstance(a, Tile):
-        code.add(f"fence_regs({a.array});")
+    if fragment:
+        code.add(f"fence_regs({fragment});")
     code.add("wgmma_fence();")
     group.products.add(array)
     for block in range(blocks):
@@ -119,12 +125,26 @@ def _instructions(
                     mine = f" + (warp >> 2) * {left.offset(ROWS, 0)}" if group.group.warps > 4 else ""
                     first = left.word(16 * group.group.warps * block, k, mine)
                 else:
-                    assert isinstance(a, Tile)
-                    begin = block * summed // 4 + k // 4
-                    first = f"{a.array} + {begin}" if begin else a.array
+                    begin = (block * summed + k) * b.type.element.bits // 64
+                    first = f"{fragment} + {begin}" if begin else fragment
                 second = right.word(column, k)
                 code.add(f"{name}({into}, {first}, {second}, {1 if adds or k else 0});")
     code.add("wgmma_commit();")
+
+
+def _fragment(scope: Scope, op: Operation, tile: Tile) -> str:
+    """The words of a first operand in registers: pairs of 16-bit elements as they are kept, or fours of 8 bits, packed here."""
+    if tile.packed and tile.array:
+        return tile.array
+    element, layout = tile.element, tile.layout
+    if element.bits != 8 or not isinstance(element, Scalar) or layout is None or layout.lanes[:2] != ((0, 4), (0, 8)):
+        raise Unsupported(f"{op.name} whose first operand is not a fragment of its instruction is not generated.", place=scope.place(op))
+    name = scope.group.names.new("fragment")
+    scope.group.code.add(f"uint32_t {name}[{layout.registers // 4}];")
+    with scope.group.code.unrolled(layout.registers // 4):
+        texts = [tile.at(index_of(layout, f"(4 * i + {k})" if k else "(4 * i)")) for k in range(4)]
+        scope.group.code.add(f"{name}[i] = {word_of(element, texts)};")
+    return name
 
 
 def _shared(scope: Scope, op: Operation, tile: Shared, *, second: bool) -> Operand:
@@ -146,9 +166,10 @@ def _shared(scope: Scope, op: Operation, tile: Shared, *, second: bool) -> Opera
     return Operand(base, high, pitch, width, major_mn, element.bits)
 
 
-def _wrapper(products: dict[str, str], columns: int, kind: str, left: Operand | None, right: Operand) -> str:
+def _wrapper(products: dict[str, str], columns: int, kinds: tuple[str, str], left: Operand | None, right: Operand) -> str:
     """Name of the function for an instruction."""
-    step = 32 if kind.startswith("e") else 16
+    step = 32 if kinds[0].startswith("e") else 16
+    kind = "_".join(dict.fromkeys(kinds))
     sides = ("r" if left is None else "m" if left.major_mn else "k") + ("m" if right.major_mn else "k")
     name = f"wgmma_m64n{columns}k{step}_{kind}_{sides}"
     if name in products:
@@ -160,13 +181,13 @@ def _wrapper(products: dict[str, str], columns: int, kind: str, left: Operand | 
         inputs = ", ".join(f'"r"(a[{i}])' for i in range(4))
     else:
         first, inputs, parameter, at = f"%{count}", '"l"(a)', "uint64_t a", count + 1
-    majors = "" if kind.startswith("e") else "".join(f", {int(side.major_mn)}" for side in (left, right) if side is not None)
+    majors = "" if step == 32 else "".join(f", {int(side.major_mn)}" for side in (left, right) if side is not None)
     outputs = ", ".join(f'"+f"(d[{i}])' for i in range(count))
     products[name] = (
         f"// D += A B: {columns} columns, A {_where(left)}, B {_where(right)}\n"
         f"DEVICE void {name}(float* d, {parameter}, uint64_t b, int add) {{\n"
         f'  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{at + 1}, 0;\\n"\n'
-        f'               "wgmma.mma_async.sync.aligned.m64n{columns}k{step}.f32.{kind}.{kind} "\n'
+        f'               "wgmma.mma_async.sync.aligned.m64n{columns}k{step}.f32.{kinds[0]}.{kinds[1]} "\n'
         f'               "{{{sums}}}, {first}, %{at}, p, 1, 1{majors};\\n}}\\n"\n'
         f"               : {outputs}\n"
         f'               : {inputs}, "l"(b), "r"(add));\n'

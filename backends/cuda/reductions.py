@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 from twill.backends.cuda import arithmetic
 from twill.backends.cuda.layouts import RegisterLayout
 from twill.backends.cuda.scope import Scope, in_array
 from twill.backends.cuda.shortcuts import Running
-from twill.backends.cuda.values import Tile, index_of, storage_type
+from twill.backends.cuda.values import Tile, Zero, index_of, storage_type
 from twill.errors import Unsupported
 from twill.program.program import Operation
 from twill.program.types import Pointer, Scalar
@@ -103,6 +104,10 @@ def _over_lanes(scope: Scope, op: Operation, combine: Operation, tile: Tile, axi
             with code.unrolled(count):
                 other = f"__shfl_xor_sync(0xffffffffu, {name}[i], {1 << bit})"
                 code.add(f"{name}[i] = {_combined(scope, op, combine, tile.element, f'{name}[i]', other)};")
+    if exceeds and running is not None and running.slack:
+        code.add("// reassociate-max: a maximum that is exceeded by little stays, as no result depends on it")
+        with code.block("else"), code.unrolled(count):
+            code.add(f"{name}[i] = __int_as_float(0xff800000);")
 
 
 def _exceeds(scope: Scope, running: Running, name: str, count: int) -> str | None:
@@ -111,8 +116,19 @@ def _exceeds(scope: Scope, running: Running, name: str, count: int) -> str | Non
     if carried is None or not carried.array or carried.layout is None or carried.layout.registers != count:
         return None
     scale = "" if running.scale is None else scope.uniform(running.scale).text
-    conditions = [f"{name}[{i}]{f' * {scale}' if scale else ''} > {carried.array}[{i}]" for i in range(count)]
+    slack = f" + {running.slack}.0f" if running.slack else ""
+    conditions = [f"{name}[{i}]{f' * {scale}' if scale else ''} > {carried.array}[{i}]{slack}" for i in range(count)]
     return " || ".join([*conditions, *([f"!({scale} >= 0.0f)"] if scale else [])])
+
+
+def first_parts(scope: Scope, op: Operation, tile: Tile) -> Tile:
+    """What lanes begin with that keep parts of a sum: one of each row with all that it begins with, the others with nothing."""
+    if isinstance(tile, Zero):
+        return tile
+    axis, whole = op.get("axis"), scope.group.layout(_tile_type(scope, op.operands[0]), scope.place(op))
+    assert isinstance(axis, int)
+    others = sum(1 << bit for bit, vector in enumerate(whole.lanes) if vector[axis])
+    return replace(tile, at=lambda index: f"((lane & {others}) == 0 ? {tile.at(index)} : 0.0f)", array="", cheap=False)
 
 
 def add_parts(scope: Scope, op: Operation, tile: Tile, wanted: str) -> Tile:

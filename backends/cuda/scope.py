@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from twill.backends.cuda.layouts import RegisterLayout, same_threads
@@ -221,7 +222,7 @@ class Scope:
         assert condition.holds is not None
         self.assign(array, layout, False, value)
         code.add("// a mask that nothing of the warp falls under changes nothing")
-        with code.block(f"if (!__all_sync(0xffffffffu, {condition.holds(layout)}))"), code.unrolled(layout.registers):
+        with code.block(f"if (!({condition.holds(layout)}))"), code.unrolled(layout.registers):
             index = index_of(layout, "i")
             code.add(f"{array}[i] = {condition.at(index)} ? {array}[i] : {other.at(index)};")
 
@@ -241,17 +242,22 @@ class Scope:
         assert source is not None
         if tile.element.bits > 32 or isinstance(tile.element, Pointer):
             raise Unsupported(f"a change of layout of a tile of {tile.element} is not generated.")
-        base = group.scratch(4 * _elements(tile.shape))
+        narrow = tile.element.bits in (8, 16) and isinstance(tile.element, Scalar) and tile.element.is_float
+        base = group.scratch((tile.element.bits // 8 if narrow else 4) * prod(tile.shape))
         group.sync()
         owner = source.owner()
+        guard = f"if ({owner}) " if owner else ""
+        kind = "float" if storage_type(tile.element) == "float" else "int"
+        name = group.names.new("moved")
+        if narrow:
+            from twill.backends.cuda.tiles import through
+
+            return through(self, tile, source, layout, base, name)
         with code.unrolled(source.registers):
             index = index_of(source, "i")
             stored = tile.at(index) if tile.exact else rounded(tile.at(index), tile.element)
-            kind = "float" if storage_type(tile.element) == "float" else "int"
-            guard = f"if ({owner}) " if owner else ""
             code.add(f"{guard}store_shared({base} + 4 * ({flat(tile.shape, index)}), ({kind})({stored}));")
         group.sync()
-        name = group.names.new("moved")
         code.add(f"{kind} {name}[{layout.registers}];")
         with code.unrolled(layout.registers):
             code.add(f"load_shared({base} + 4 * ({flat(tile.shape, index_of(layout, 'i'))}), {name}[i]);")
@@ -299,10 +305,3 @@ def in_array(name: str, shape: tuple[int, ...], element: Scalar | Pointer, layou
         return f"from_{element}({name}[{register} >> 1] >> (16 * ({register} & 1)))"
 
     return Tile(shape, element, layout, unpacked if packed else plain, True, name, packed)
-
-
-def _elements(shape: tuple[int, ...]) -> int:
-    found = 1
-    for extent in shape:
-        found *= extent
-    return found

@@ -1,21 +1,35 @@
 """Work that is left out where the result is the same: recognised in the kernel, decided by the warp.
 
 * A running maximum: when no lane's part exceeds what the maximum is already, the lanes need not exchange their parts.
-* A running sum: lanes keep their own parts; what they add up to is asked for only behind the loop.
+* A running sum: lanes keep their own parts, of which one begins with what the sum begins with; what they add up to is asked for only
+  behind the loop.
 * A factor that is one in all rows of a warp: multiplying in place by it changes nothing.
 
 The first and the third leave every bit as it is.  The second adds the same numbers in another order, as any order of a reduction may.
+
+What a user allows beside them (`ALLOWED`):
+
+* reassociate-max: a running maximum on which no result depends, only how large intermediate values get, is followed within `SLACK`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from twill.backends.cuda.shifts import irrelevant
 from twill.backends.cuda.source import Source
+from twill.errors import Unsupported
 from twill.pipeline.program import Send
 from twill.program.program import Operation
 from twill.program.types import Dense
+
+ALLOWED = ("reassociate-max",)
+"""Changes of rounding that have to be allowed."""
+
+SLACK = 8
+"""How far a maximum may be exceeded before it is followed: what was to be at most 1 is at most 2^8 then, with the same relative rounding,
+and far from the largest f16 or bf16."""
 
 
 @dataclass(frozen=True)
@@ -26,24 +40,41 @@ class Running:
     update     number of the op that combines its result with what is carried
     carried    the loop's argument
     scale      what the result is multiplied by before that, None for nothing
+    slack      by how much a part may exceed what is carried, and the carried value stays as it is
     """
 
     reduction: int
     update: int
     carried: int
     scale: int | None = None
+    slack: int = 0
 
 
 @dataclass(frozen=True)
 class Shortcuts:
-    """What can be left out in a kernel."""
+    """What can be left out in a kernel.
+
+    allowed  those of ALLOWED that may be used.  Raises Unsupported where one has no use
+    """
 
     source: Source
+    allowed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.allowed and not any(each.slack for each in self.maxima.values()):
+            raise Unsupported("the loop has no running maximum on which no result depends: reassociate-max changes nothing here.")
 
     @cached_property
     def maxima(self) -> dict[int, Running]:
         """Reductions to a running maximum, by number."""
-        return {r.reduction: r for op in self._reductions() if (r := self._maximum(op)) is not None and self._stays(r)}
+        found = [r for op in self._reductions() if (r := self._maximum(op)) is not None and self._stays(r)]
+        return {each.reduction: self._loose(each) for each in found}
+
+    def _loose(self, running: Running) -> Running:
+        """The same, with slack where that is allowed and changes no result but by rounding."""
+        update = self.source.program.operations[running.update]
+        loose = "reassociate-max" in self.allowed and irrelevant(self.source, running.carried, update)
+        return replace(running, slack=SLACK if loose else 0)
 
     @cached_property
     def sums(self) -> dict[int, Running]:
@@ -91,7 +122,7 @@ class Shortcuts:
         return Running(op.index, user.index, carried, scale)
 
     def _sum(self, op: Operation) -> Running | None:
-        """carried * factor + reduce(x), or without the factor, from zero on; nothing in the loop looks at it."""
+        """carried * factor + reduce(x), or without the factor, from a constant on; nothing in the loop looks at it."""
         user = self.source.only_user(op.results[0])
         if not self._combines(op, ("arith.addf",)) or user is None or user.name != "arith.addf":
             return None
@@ -107,11 +138,11 @@ class Shortcuts:
         k = self.source.arguments.index(carried)
         updated, begins = user.results[0], self.source.loop.operands[3 + k]
         ends = self.source.only_user(updated)
-        if self.source.yielded[k] != updated or ends is None or ends.name != "scf.yield" or not self._is_zero(begins):
+        if self.source.yielded[k] != updated or ends is None or ends.name != "scf.yield" or not self._is_constant(begins):
             return None
         return Running(op.index, user.index, carried)
 
-    def _is_zero(self, value: int) -> bool:
+    def _is_constant(self, value: int) -> bool:
         definition = self.source.program.definitions.get(value)
         found = definition.get("value") if definition is not None and definition.name == "arith.constant" else None
-        return isinstance(found, Dense) and found.is_splat and found.values[0] == 0
+        return isinstance(found, Dense) and found.is_splat

@@ -21,6 +21,8 @@ _COORDINATES = frozenset(
     )
 )
 
+_TAKE_ANY_LAYOUT = ("tt.descriptor_store", "ttg.local_alloc")
+
 
 def _is_integer(type_: Type) -> bool:
     element = type_.element if isinstance(type_, Tensor) else type_
@@ -103,6 +105,13 @@ class Source:
         """Buffers of the kernel that are filled once before the loop -> their ring."""
         names = {buffer.name for buffer in self.pipelined.buffers if buffer.entry and buffer.memory}
         return {v.index: v.name for v in self.program.values if v.name in names and isinstance(v.type, MemDesc)}
+
+    def kept_as(self, value: int) -> int:
+        """The value whose registers a value of the loop is kept in: a change of layout is none for what only goes to shared memory."""
+        definition, users = self.program.definitions.get(value), self.program.users.get(value, ())
+        if definition is None or definition.name != "ttg.convert_layout" or not users:
+            return value
+        return definition.operands[0] if all(user.name in _TAKE_ANY_LAYOUT for user in users) else value
 
     def origin(self, value: int) -> tuple[int, int]:
         """The value of the loop that a carried one is, and how many iterations before.  Raises Unsupported when it never changes."""

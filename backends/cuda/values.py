@@ -86,7 +86,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor descriptor: the argument that it is."""
+    """A tensor descriptor: the number of the value that it is, an argument or one that the host makes."""
 
     argument: int
 
@@ -102,6 +102,10 @@ class Loaded:
 
 
 Value = Uniform | Tile | Shared | Tensor | Loaded
+
+
+FLOATS = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+"""Floats of fewer than 32 bits that registers hold: as C floats, or pairs of 16 bits in a word."""
 
 
 def storage_type(element: Scalar | Pointer) -> str:
@@ -122,4 +126,4 @@ def memory_type(element: Scalar) -> str:
 
 def rounded(text: str, element: Scalar | Pointer) -> str:
     """`text`, a C float, rounded to the element type."""
-    return f"round_{element}({text})" if isinstance(element, Scalar) and element.name in ("f16", "bf16") else text
+    return f"round_{element}({text})" if isinstance(element, Scalar) and element.name in FLOATS else text

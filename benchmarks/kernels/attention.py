@@ -58,3 +58,47 @@ def attention_causal(q, k, v, o, lse, scale, S, BM: tl.constexpr, BN: tl.constex
         row_max = new_max
     o.store([row, 0], (acc / row_sum[:, None]).to(o.dtype))
     tl.store(lse + row + tl.arange(0, BM), row_max + tl.math.log2(row_sum))
+
+
+@triton.jit
+def attention_persistent(
+    q, k, v, o, lse, scale, S, BH, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, PARTS: tl.constexpr, CAUSAL: tl.constexpr
+):
+    """Grid (PARTS, programs): tiles of PARTS * BM rows, handed out in turn along y; neighbours along x have BM rows each of one tile.
+
+    Causal: the order of the rows alternates from head to head, so that all programs get as many steps, and the last tiles are the shortest.
+    """
+    strips = S // BM
+    tiles = tl.cdiv(strips, PARTS)
+    qk_scale = scale * LOG2_E
+    columns = tl.arange(0, BN)
+    for tile in tl.range(tl.program_id(1), tiles * BH, tl.num_programs(1)):
+        head = tile // tiles
+        base = head * S
+        at = tile % tiles
+        end = S
+        if CAUSAL:
+            at = tl.where((BH - head) % 2 == 1, tiles - 1 - at, at)
+            end = tl.minimum((at + 1) * PARTS, strips) * BM
+        first = tl.minimum(at * PARTS + tl.program_id(0), strips - 1) * BM
+        row = base + first
+        rows = first + tl.arange(0, BM)
+        row_max = tl.full((BM,), float("-inf"), tl.float32)
+        row_sum = tl.full((BM,), 0.0, tl.float32)
+        acc = tl.zeros((BM, D), tl.float32)
+        q_tile = q.load([row, 0])
+        for j in tl.range(0, end, BN):
+            k_tile = k.load([base + j, 0])
+            s = tl.dot(q_tile, k_tile.T)
+            if CAUSAL:
+                s = tl.where((rows - j)[:, None] >= columns[None, :], s, float("-inf"))
+            new_max = tl.maximum(row_max, tl.max(s, 1) * qk_scale)
+            p = tl.math.exp2(s * qk_scale - new_max[:, None])
+            alpha = tl.math.exp2(row_max - new_max)
+            row_sum = row_sum * alpha + tl.sum(p, 1)
+            acc = acc * alpha[:, None]
+            v_tile = v.load([base + j, 0])
+            acc = tl.dot(p.to(v.dtype), v_tile, acc)
+            row_max = new_max
+        o.store([row, 0], (acc / row_sum[:, None]).to(o.dtype))
+        tl.store(lse + row + tl.arange(0, BM), row_max + tl.math.log2(row_sum))

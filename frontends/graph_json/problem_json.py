@@ -12,7 +12,7 @@ from twill.problem import SCHEMA, Dependence, Limits, Op, Origin, Problem, Prove
 
 _OP_FIELDS = (
     *("name", "kind", "reservations", "rrt", "unit", "occupancy", "latency", "cycles", "issue", "warps"),
-    *("variable_latency", "streaming", "asynchronous", "registers", "memory", "spill", "spill_bytes"),
+    *("variable_latency", "streaming", "asynchronous", "registers", "memory", "spill", "spill_bytes", "stays"),
 )
 _RULES = ("cross_warp", "window", "in_order", "hold", "rings", "mixed")
 _DEPENDENCE_KINDS = ("data", "carried", "memory", "token", "ring")
@@ -101,6 +101,7 @@ def _op(item: Item, limits: Limits) -> tuple[Op, int]:
         spill=fields.integer("spill", 0),
         spill_bytes=fields.integer("spill_bytes", 0),
         latency=fields.integer("latency", 0) if streaming else 0,
+        stays=fields.boolean("stays"),
     )
     return op, 0 if streaming else fields.integer("latency", cycles)
 
@@ -142,7 +143,7 @@ def _usual_kind(distance: int) -> str:
 
 
 def _provenance(item: Item, ops: Mapping[str, Op]) -> Provenance:
-    fields = item.fields("file", "kernel", "loop_line", "machine", "costs", "decisions", "origins", "subtile")
+    fields = item.fields("file", "kernel", "loop_line", "machine", "costs", "decisions", "origins", "subtile", "operands")
 
     def text(key: str) -> str | None:
         return fields.text(key) if key in fields else None
@@ -156,6 +157,7 @@ def _provenance(item: Item, ops: Mapping[str, Op]) -> Provenance:
         decisions=fields.texts("decisions"),
         origins=tuple(_origin(entry, ops) for entry in fields.array("origins")),
         subtile=text("subtile"),
+        operands=text("operands"),
     )
 
 
@@ -198,7 +200,7 @@ def problem_to_dict(problem: Problem, *, canonical: bool = False) -> dict[str, o
         "ops": [_op_dict(op) for op in problem.ops],
         "dependences": [_dependence_dict(dep, canonical) for dep in problem.dependences],
     }
-    told = Provenance(subtile=problem.provenance.subtile) if canonical else problem.provenance
+    told = Provenance(subtile=problem.provenance.subtile, operands=problem.provenance.operands) if canonical else problem.provenance
     if told != Provenance():
         document["provenance"] = _provenance_dict(told)
     return document
@@ -209,7 +211,7 @@ def _op_dict(op: Op) -> dict[str, object]:
     if op.reservations:
         fields["reservations"] = [{"unit": r.unit, "offset": r.offset, "duration": r.duration, "amount": r.amount} for r in op.reservations]
     usual = Op(op.name)
-    for key in ("warps", "variable_latency", "streaming", "asynchronous", "registers", "spill", "spill_bytes", "latency"):
+    for key in ("warps", "variable_latency", "streaming", "asynchronous", "registers", "spill", "spill_bytes", "latency", "stays"):
         if getattr(op, key) != getattr(usual, key):
             fields[key] = getattr(op, key)
     if op.memory:
@@ -232,7 +234,7 @@ def _dependence_dict(dep: Dependence, canonical: bool) -> dict[str, object]:
 
 def _provenance_dict(provenance: Provenance) -> dict[str, object]:
     fields: dict[str, object] = {}
-    for key in ("file", "kernel", "loop_line", "machine", "costs", "subtile"):
+    for key in ("file", "kernel", "loop_line", "machine", "costs", "subtile", "operands"):
         if getattr(provenance, key) is not None:
             fields[key] = getattr(provenance, key)
     if provenance.decisions:

@@ -66,9 +66,8 @@ def membership_holds(problem: Problem, groups: Groups) -> bool:
         len({op.warps for op in problem.ops if groups[op.name] == g}) > 1 for g in set(groups.values()) if g != 0
     ):
         return False
-    if problem.rules.cross_warp:
-        return True
-    return all(groups[d.src] == groups[d.dst] for d in problem.dependences if moves(problem, d))
+    kept = [d for d in problem.dependences if moves(problem, d) and (problem.op(d.src).stays or not problem.rules.cross_warp)]
+    return all(groups[d.src] == groups[d.dst] for d in kept)
 
 
 def width(problem: Problem, groups: Groups, group: int) -> int:
@@ -195,6 +194,16 @@ def memories_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups) 
     return True
 
 
+def received(problem: Problem, ii: int, starts: Starts, groups: Groups, group: int) -> list[tuple[int, list[int]]]:
+    """Where values that leave their group have rings: words of each copy that a user in `group` holds in the cycle that it starts in."""
+    taken = set()
+    for d in problem.dependences:
+        apart = groups[d.dst] == group and groups[d.src] != group
+        if problem.rules.rings and d.carries_value and apart and not problem.op(d.src).memory:
+            taken.add((d.src, d.dst, d.distance))
+    return [(problem.op(src).registers, [int(starts[dst] % ii == slot) for slot in range(ii)]) for src, dst, _ in taken]
+
+
 def registers_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups) -> bool:
     """Live values fit the registers of a warp of their group, and the groups' peaks fit the SM."""
     total = 0
@@ -202,6 +211,7 @@ def registers_suffice(problem: Problem, ii: int, starts: Starts, groups: Groups)
     for group in set(groups.values()):
         wide = width(problem, groups, group)
         lives = [(-(-op.registers // wide), alive(problem, ii, starts, op)) for op in problem.ops if groups[op.name] == group]
+        lives += [(-(-words // wide), count) for words, count in received(problem, ii, starts, groups, group)]
         peak = max(sum(share * count[slot] for share, count in lives) for slot in range(ii))
         if problem.limits.registers_per_warp is not None and peak > problem.limits.registers_per_warp:
             return False

@@ -96,6 +96,7 @@ def _op(draw: st.DrawFn, name: str, limits: Limits, max_cycles: int) -> Op:
         latency=draw(st.sampled_from((0, 3))) if streaming else 0,
         spill=draw(st.sampled_from((0, 0, 1, 2))),
         spill_bytes=draw(st.sampled_from((1, 1, 2))),
+        stays=draw(st.sampled_from((False, False, False, True))),
     )
 
 

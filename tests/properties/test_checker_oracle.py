@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle.brute_force import complete_span, feasible, groupings, search, solve
-from oracle.definition import alive, broken, buffers, copies, length, shared
+from oracle.definition import alive, broken, buffers, copies, length, received, shared
 from oracle.strategies import problems, schedules
 
 from twill.frontends.graph_json import read_golden
@@ -84,6 +84,8 @@ def test_facts_are_those_of_the_definitions(data: st.DataObject) -> None:
     for group in audit.groups:
         members = [op for op in problem.ops if schedule.groups[op.name] == group.group]
         shares = [(-(-op.registers // group.width), counts[op.name]) for op in members]
+        copied = received(problem, schedule.ii, schedule.starts, schedule.groups, group.group)
+        shares += [(-(-words // group.width), count) for words, count in copied]
         load = [sum(share * count[slot] for share, count in shares) for slot in range(schedule.ii)]
         assert (group.peak, group.phase) == (max(load), load.index(max(load)))
     assert {use.unit: use.busy for use in audit.units} == {

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from twill.bounds import impossible_cycle, least_ii, lower_bounds
 from twill.modulo import Question, Reply, monotone, sequential_ii, shortest, smallest_ii
+from twill.modulo.answer import EXACT
 from twill.modulo.cbc import Cbc
 from twill.modulo.cpsat_worker import decide
 from twill.modulo.stage import Stage
@@ -119,6 +120,15 @@ def test_cbc_finds_the_least_length_or_none(problem: Problem, ii: int) -> None:
     length = least_length(problem, ii)
     assert (answer.status, answer.length) == ("infeasible" if length is None else "optimal", length)
     assert length is None or answer.length_bound <= length
+
+
+@settings(quiet, max_examples=200)
+@given(problems() | twins(), st.integers(1, 5))
+def test_branching_finds_the_least_length_or_none(problem: Problem, ii: int) -> None:
+    answer = shortest(problem, ii, cross_check=False)
+    length = least_length(problem, ii)
+    assert (answer.status, answer.length) == ("infeasible" if length is None else "optimal", length)
+    assert answer.engine != EXACT or length is None or answer.length_bound == length
 
 
 @settings(quiet, max_examples=80)

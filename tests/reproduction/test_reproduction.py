@@ -17,6 +17,7 @@ from twill.verify import check
 
 LIMIT = 120.0
 SLOW = (
+    *("forward, 2 x 64 rows, macro ops", "forward, 2 x 64 rows, op by op"),
     *("r1, fewer warps: one warpgroup", "forward, software pipelining alone (one group of 8 warps)", "r2, no cross-warp communication"),
     *("backward dK, dV", "backward dK, dV, 128 registers a thread", "r2, published reading (--literal)"),
     *("forward, published reading (--literal)", "reference graph r2", "backward dK, dV, whole tile"),

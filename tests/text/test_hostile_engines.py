@@ -233,6 +233,7 @@ def stage_one(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeStageOne], None]
 
     def use(fake: FakeStageOne) -> None:
         monkeypatch.setattr("twill.modulo.length._solvers", lambda *_: [fake])
+        monkeypatch.setattr("twill.modulo.length._reasoned", lambda *_: None)
 
     return use
 

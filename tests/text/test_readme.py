@@ -48,7 +48,7 @@ def test_output_is_what_is_printed(
     """All but the seconds, with the engine that the first command installs; `--update-golden` puts the new text into the README."""
     monkeypatch.chdir(tmp_path)
     assert twill_command("examples", ".").status == 0
-    done = twill_command("schedule", "attention_fwd.ttgir", "--machine", "h100", "--engine", "cpsat")
+    done = twill_command("schedule", "attention_fwd.ttgir", "--machine", "h100", "--engine", "cpsat", "--time-limit", "600")
     assert (done.status, done.err) == (0, "")
     told = blocks(readme, "text")[0]
     if request.config.getoption("--update-golden"):
@@ -61,11 +61,11 @@ def test_output_is_what_is_printed(
 def test_the_excerpt_is_printed(readme: str, twill_command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert twill_command("examples", ".").status == 0
-    (command,) = [block for block in blocks(readme, "console") if "--subtile auto" in block]
+    (command,) = [block for block in blocks(readme, "console") if "--model paper" in block]
     done = twill_command(*command.split()[2:])
     assert done.status == 0
     excerpt = blocks(readme, "text")[1].splitlines()
-    assert len(excerpt) == 5
+    assert len(excerpt) == 3
     assert [line for line in excerpt if line not in done.out.splitlines()] == []
 
 
@@ -74,12 +74,12 @@ def test_the_commands_make_cuda(readme: str, twill_command: Callable[..., Any], 
     """From the kernel to a file of CUDA; `twill build` is left to the tests that need a compiler."""
     monkeypatch.chdir(tmp_path)
     assert twill_command("examples", ".").status == 0
-    (block,) = [block for block in blocks(readme, "console") if "--for cuda-sm90" in block]
+    block = next(block for block in blocks(readme, "console") if "--for cuda-sm90" in block)
     schedule, lower, build = [line.split()[2:] for line in block.splitlines()]
     assert twill_command(*schedule, "--quiet").status == 0
     assert twill_command(*lower).status == 0
     assert build == ["build", "fa.cu"]
-    assert (tmp_path / "fa.cu").read_text(encoding="utf-8").startswith("// attention_fwd: one iteration in 2264 cycles")
+    assert re.match(r"// attention_fwd: one iteration in \d+ cycles, ", (tmp_path / "fa.cu").read_text(encoding="utf-8"))
 
 
 def test_the_graph_can_be_scheduled(readme: str, twill_command: Callable[..., Any], tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_launch_gets_everything_in_the_order_of_the_signature() -> None:
     ]
     config = ((2, 4), 384, 196608, 1)
     assert driver.launches == [("stream 7", config, "kernel product", "map 1", 256, "map 2", 512, 65536, 128, 0.5)]
-    assert [type(each) for each in driver.launches[0][4:]] == [np.int32, str, np.int64, int, np.int32, np.float32]
+    assert [type(each) for each in driver.launches[0][4:]] == [int, str, int, int, int, np.float32]
 
 
 def test_arguments_go_by_position_or_by_name() -> None:
@@ -366,3 +366,44 @@ def test_a_block_that_does_several_programs_is_told_how_many_there_are() -> None
 def test_metadata_keep_how_many_programs_a_block_does() -> None:
     kernel = replace(KERNEL, coarsen=("y", 2))
     assert read_kernel(metadata(kernel)) == replace(kernel, source=metadata(kernel))
+
+
+def test_a_launch_like_the_one_before_makes_nothing_and_any_difference_is_seen() -> None:
+    kernel, driver = loaded()
+    a, b, bias, depth, scale = arrays()
+    grid = [2, 4]
+    kernel(a, b, bias, depth, scale, grid=grid, stream=7)
+    made = len(driver.maps)
+    kernel(a, b, bias, depth, scale, grid=grid, stream=7)
+    assert len(driver.maps) == made
+    grid[0] = 3
+    kernel(a, b, bias, depth, scale, grid=grid, stream=7)
+    b._pointer += 4096
+    kernel(a, b, bias, depth, scale, grid=grid, stream=7)
+    kernel(a, b, bias, 64, scale, grid=grid, stream=9)
+    kernel(a, Interface((128, 512)), bias, 64, scale, grid=grid, stream=9)
+    launches = [(stream, config[0], *rest[1:]) for stream, config, *rest in driver.launches]
+    assert launches[0] == launches[1]
+    assert [launch[:2] for launch in launches[2:]] == [("stream 7", (3, 4))] * 2 + [("stream 9", (3, 4))] * 2
+    assert [launch[-2] for launch in launches] == [128, 128, 128, 128, 64, 64]
+    assert [launch[4] for launch in launches] == ["map 2", "map 2", "map 2", "map 4", "map 6", "map 8"]
+
+
+MADE = Argument("d_map", "bias", TENSOR_MAP, "f32", (64, 32), 128, shape=("K", ("*", "K", 2)), strides=(("+", ("*", "K", 2), 4), 1))
+
+
+def test_descriptors_that_the_kernel_of_the_source_makes_are_made_here() -> None:
+    kernel, driver = loaded(replace(KERNEL, arguments=(*KERNEL.arguments, MADE)))
+    assert [parameter.name for parameter in kernel.parameters] == ["a", "b", "bias", "K", "scale"]
+    kernel(*arrays(), grid=1, stream=7)
+    assert driver.maps[-1] == (Tensor(65536, (128, 256), (260, 1), "f32"), (64, 32), 128)
+    with pytest.raises(BadInput) as caught:
+        kernel(*arrays()[:3], 127, 0.5, grid=1, stream=7)
+    assert str(caught.value) == (
+        "bias has stride 258 in dimension 0, 1032 bytes; bulk copies need a positive multiple of 16. Pad the rows."
+    )
+
+
+def test_what_such_a_descriptor_is_made_of_survives_the_file() -> None:
+    kernel = replace(KERNEL, arguments=(*KERNEL.arguments, MADE))
+    assert read_kernel(metadata(kernel)).arguments == kernel.arguments

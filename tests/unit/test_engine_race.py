@@ -12,7 +12,7 @@ from twill.engines.process import ProcessEngine
 from twill.engines.race import Race
 from twill.engines.registry import make
 from twill.errors import BadInput, SolverError
-from twill.frontends.graph_json import read_golden
+from twill.frontends.graph_json import read_golden, schedule_to_json
 from twill.joint.formula import Builder, Formula
 from twill.search import Options, Search, schedule
 
@@ -83,13 +83,13 @@ def test_a_full_unit_lets_middle_sized_problems_race_after_a_head_start() -> Non
     assert make("auto", ops=40).name == make("auto", ops=10, full=True).name == "yices"
 
 
-def slow(name: str) -> ProcessEngine:
+def slow(name: str, *, measured: bool = False) -> ProcessEngine:
     """A real engine that loses every race in which the other one answers at all."""
     script = (
         f"import sys, time; sys.argv = ['worker', {name!r}, '0']; from twill.engines import worker; read = worker._read; "
         "worker._read = lambda stream: (read(stream), time.sleep(0.3))[0]; worker.main()"
     )
-    return ProcessEngine(name, command=[sys.executable, "-c", script])
+    return ProcessEngine(name, command=[sys.executable, "-c", script], measured=measured)
 
 
 def test_the_result_of_a_race_is_the_same_whoever_wins() -> None:
@@ -108,8 +108,19 @@ def test_an_engine_without_a_measure_of_effort_is_refused() -> None:
     assert make("auto", ops=100, measured=True).name == "cpsat"
 
 
+def test_a_limit_on_effort_gives_the_same_result_however_slow_the_machine_is() -> None:
+    """A search cut short in the middle: byte for byte the same, whatever time passes meanwhile."""
+    one = read_golden(Path(__file__).parents[1] / "golden" / "instances" / "r1_fa_fwd_hopper_split.json").problem
+    options = Options(effort=0.05, objectives=("registers", "lifetime"))
+    engines = (ProcessEngine("cpsat", measured=True), slow("cpsat", measured=True))
+    results = [Search(one, options, lambda _: None, engine=engine).run() for engine in engines]
+    assert results[0].certificate.reason == "the effort limit of 0.05 is over"
+    texts = [schedule_to_json(one, result, {"effort": 0.05}) for result in results]
+    assert texts[0] == texts[1]
+
+
 def test_a_limit_on_effort_gives_the_same_result_every_time() -> None:
     problem = read_golden(Path(__file__).parents[1] / "golden" / "instances" / "g23b_bwd_mini_regs3.json").problem
     results = [schedule(problem, Options(effort=0.001, objectives=())) for _ in range(2)]
     assert results[0] == results[1]
-    assert (results[0].certificate.status, results[0].certificate.reason) == ("unknown", "the effort limit of 0.001 is over")
+    assert (results[0].certificate.status, results[0].certificate.reason) == ("feasible", "the effort limit of 0.001 is over")

@@ -266,7 +266,7 @@ def test_an_axis_that_the_loop_does_not_have(axis: str) -> None:
         split(graph("gemm"), 2, axis=axis)
     assert str(error.value) == (
         f'gemm.ttgir:33:5: the loop has no dimension "{axis}". '
-        'Give a dimension of the accumulator, such as 0, or of what an op makes, such as "mma.1:0".'
+        'Give a dimension of the accumulator, such as 0, or of what an op makes, such as "mma.1:0"; x, y, z are axes of the grid.'
     )
 
 

@@ -142,14 +142,20 @@ def gemm_persistent(example: Example, trips: int, grid: tuple[int, int] = (1, 1)
 
 
 @cache
-def heads(count: int, per_head: int, heads: int, rows: int) -> tuple[dict[str, Array], dict[str, tuple[Array, Array]]]:
-    """Q, K and V, `per_head` rows a head, and O and LSE with bounds, of the first `rows` queries of each head."""
+def heads(
+    count: int, per_head: int, heads: int, rows: int, *, scaled: bool = False
+) -> tuple[dict[str, Array], dict[str, tuple[Array, Array]]]:
+    """Q, K and V, `per_head` rows a head, and O and LSE with bounds, of the first `rows` queries of each head.
+
+    scaled  the kernel multiplies queries by scale and log2(e) before it rounds them to fp16; what follows is exact arithmetic of that
+    """
     q, k, v = normal(1, count, 128), normal(2, count, 128), normal(3, count, 128)
     out, lse = np.full((count, 128), np.nan), np.full(count, np.nan)
     allowed_out, allowed_lse = np.zeros((count, 128)), np.zeros(count)
     for first in range(0, heads * per_head, per_head):
         mine, its = np.s_[first : first + rows], np.s_[first : first + per_head]
-        p, sums, relative = probabilities(q[mine], k[its])
+        queries = (q[mine].astype(np.float32) * (np.float32(SCALE) * np.float32(LOG2_E))).astype(np.float16) if scaled else q[mine]
+        p, sums, relative = probabilities(queries, k[its], 1.0 if scaled else SCALE * LOG2_E)
         wide = v[its].astype(np.float64)
         out[mine], lse[mine] = p @ wide, sums
         allowed_out[mine] = half(out[mine]) + (HALF + 4 * relative + per_head * SINGLE) * (p @ np.abs(wide)) + 5 * per_head * HALF_TINY
@@ -157,27 +163,39 @@ def heads(count: int, per_head: int, heads: int, rows: int) -> tuple[dict[str, A
     return {"q": q, "k": k, "v": v}, {"o": (out, allowed_out), "lse": (lse, allowed_lse)}
 
 
-def probabilities(q: Array, k: Array) -> tuple[Array, Array, float]:
-    """Softmax weights, base-2 log-sum-exp, and a bound on the relative error of exp2(s scale log2 e - max) in fp32."""
+def probabilities(q: Array, k: Array, factor: float = SCALE * LOG2_E) -> tuple[Array, Array, float]:
+    """Softmax weights, base-2 log-sum-exp, and a bound on the relative error of exp2(s factor - max) in fp32."""
     scores, error = products(q, k.T)
-    scores = scores * SCALE * LOG2_E
+    scores = scores * factor
     top = scores.max(1, keepdims=True)
     total = np.exp2(scores - top).sum(1, keepdims=True)
-    relative = np.log(2) * float((error * SCALE * LOG2_E + 8 * SINGLE * (np.abs(scores) + np.abs(top))).max())
+    relative = np.log(2) * float((error * factor + 8 * SINGLE * (np.abs(scores) + np.abs(top))).max())
     return np.exp2(scores - top) / total, (top + np.log2(total))[:, 0], relative
 
 
-def attention(example: Example, trips: int, grid: tuple[int, int] = (1, 1), *, rows: int, keys: int) -> Case:
+def attention(example: Example, trips: int, grid: tuple[int, int] = (1, 1), *, rows: int, keys: int, scaled: bool = False) -> Case:
     """Queries of every head: as many as its programs take; keys: `keys` a trip.  No trip: nothing to divide, 0/0."""
     per_head = keys * trips
     count = max(grid[1] * per_head, grid[0] * rows)
-    inputs, expected = heads(count, per_head, grid[1], grid[0] * rows)
+    inputs, expected = heads(count, per_head, grid[1], grid[0] * rows, scaled=scaled)
     outputs = {"o": poisoned(count, 128), "lse": poisoned(count, dtype=np.float32)}
     return Case(inputs | outputs | {"scale": SCALE, "S": per_head}, (*grid, 1), expected)
 
 
 def attention_fwd(example: Example, trips: int, grid: tuple[int, int] = (1, 1)) -> Case:
     return attention(example, trips, grid, rows=constant(example, "BM"), keys=constant(example, "BN"))
+
+
+def attention_fwd_scaled(example: Example, trips: int, grid: tuple[int, int] = (1, 1)) -> Case:
+    return attention(example, trips, grid, rows=constant(example, "BM"), keys=constant(example, "BN"), scaled=True)
+
+
+def attention_fwd_ptr(example: Example, trips: int, grid: tuple[int, int] = (1, 1), ragged: int = 0) -> Case:
+    """As many rows a head as its programs take, or `ragged` fewer."""
+    per_head = constant(example, "BN") * trips - ragged
+    inputs, expected = heads(grid[1] * per_head, per_head, grid[1], min(per_head, grid[0] * constant(example, "BM")))
+    outputs = {"o": poisoned(grid[1] * per_head, 128), "lse": poisoned(grid[1] * per_head, dtype=np.float32)}
+    return Case(inputs | outputs | {"scale": SCALE, "S": per_head}, (*grid, 1), expected)
 
 
 def attention_fwd_2tile(example: Example, trips: int, grid: tuple[int, int] = (1, 1)) -> Case:
@@ -252,6 +270,8 @@ def softmax(example: Example, trips: int, grid: tuple[int, int] = (1, 1), ragged
 KERNELS: dict[str, Callable[..., Case]] = {
     "attention_fwd": attention_fwd,
     "attention_fwd_2tile": attention_fwd_2tile,
+    "attention_fwd_scaled": attention_fwd_scaled,
+    "attention_fwd_ptr": attention_fwd_ptr,
     "attention_bwd_dkdv": attention_bwd_dkdv,
     "attention_bwd_dq": attention_bwd_dq,
     "gemm": gemm,
@@ -279,7 +299,18 @@ def test_values_for_every_trip_count(name: str, trips: int) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if "attention_fwd" in name])
+def test_styles_without_keys() -> None:
+    """A sum that begins at one is left as it is; pointers write nothing."""
+    case = attention(EXAMPLES["attention_fwd_scaled"], 1, rows=1, keys=256)
+    run(program(EXAMPLES["attention_fwd_scaled"]), case.arguments | {"S": 0}, (1, 1, 1))
+    assert (case.arguments["o"][:128] == 0).all()
+    assert (case.arguments["lse"][:128] == -np.inf).all()
+    case = attention_fwd_ptr(EXAMPLES["attention_fwd_ptr"], 1)
+    run(program(EXAMPLES["attention_fwd_ptr"]), case.arguments | {"S": 0}, (1, 1, 1))
+    assert (case.arguments["o"] == POISON).all()
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if "attention_fwd" in name and not name.endswith(("_scaled", "_ptr"))])
 def test_attention_without_keys_is_zero_by_zero(name: str) -> None:
     example = EXAMPLES[name]
     case = attention(example, 1, rows=1, keys=256)
@@ -294,7 +325,7 @@ def test_attention_without_keys_is_zero_by_zero(name: str) -> None:
 def test_several_programs_and_sizes_that_no_tile_divides(name: str) -> None:
     example = EXAMPLES[name]
     options: dict[str, Any] = {"grid": (2, 2)}
-    if example.kernel.startswith("gemm"):
+    if example.kernel.startswith("gemm") or example.kernel == "attention_fwd_ptr":
         options["ragged"] = 40
     if example.kernel == "layernorm":
         options = {"grid": (3, 1), "ragged": 77}
@@ -316,9 +347,12 @@ def test_a_persistent_program_takes_several_tiles(name: str, outer: int, trips: 
     check(case)
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel not in ("attention_fwd_2tile", "gemm_persistent", "softmax")])
+DIFFERENT = ("attention_fwd_2tile", "attention_fwd_scaled", "attention_fwd_ptr", "gemm_persistent", "softmax")
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel not in DIFFERENT])
 def test_hopper_and_blackwell_text_of_one_kernel_agree_to_the_bit(kernel: str) -> None:
-    """Of the kernels left out the two texts have other tile sizes or numbers of programs."""
+    """Of the kernels left out the two texts have other tile sizes or numbers of programs, or there is one text only."""
     results = []
     for name in (kernel, f"{kernel}_sm100"):
         case = KERNELS[kernel](EXAMPLES[name], 3)

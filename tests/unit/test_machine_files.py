@@ -246,7 +246,7 @@ RULE = f'unit = "ALU", {MEASURED.replace("measured", "derived")}'
             '[rules.max]\nunit = ""\noccupancy = "1"\nlatency = "1"\nvariable_latency = true',
             "rules.max.asynchronous: an op of variable latency is asynchronous. Set asynchronous = true.",
         ),
-        ('[coupled.max]\nunit = "ALU"', 'coupled.max.unit: unknown key "unit". Known: occupancy, latency, issue, source, quality.'),
+        ('[coupled.max]\nunit = "ALU"', 'coupled.max.unit: unknown key "unit". Known: occupancy, latency, issue, held, source, quality.'),
         ('[coupled.tmem_load]\noccupancy = "1"', "coupled.tmem_load: there is no [rules.tmem_load] that this changes."),
     ],
 )

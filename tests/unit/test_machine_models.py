@@ -262,5 +262,5 @@ def test_handing_over_a_register_tile() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_formulas_hold_no_number_without_a_source(name: str) -> None:
     machine = load(name)
-    formulas = [getattr(rule, cost) for rule in (*machine.rules, *machine.coupled) for cost in ("occupancy", "latency", "issue")]
+    formulas = [getattr(rule, cost) for rule in (*machine.rules, *machine.coupled) for cost in ("occupancy", "latency", "issue", "held")]
     assert {int(number) for text in formulas for number in parse_formula(text).numbers} <= {0, 1, 2}

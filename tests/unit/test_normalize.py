@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import pytest
 
+from twill.clock import Clock
 from twill.normalize import Settings, normalize, prepared
-from twill.normalize.pool import Clock, Run, delay_entries, issue_entries, op_entries, rebuilt, run_entries, runs, spill_entries
+from twill.normalize.pool import Run, delay_entries, issue_entries, op_entries, rebuilt, run_entries, runs, spill_entries
 from twill.normalize.scale import best_scale, lower_bound
 from twill.normalize.zlp import least_distortion
 from twill.problem import Dependence, Limits, Op, Problem, Reservation

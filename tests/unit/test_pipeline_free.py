@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from twill.pipeline.expand import FREE, expand
+from twill.pipeline.program import Pass, PipelinedProgram, Take
+from twill.problem import Limits, Op, Problem, Reservation
+from twill.schedule import Placement, Schedule
 
-from twill.pipeline.free import without_turns
-from twill.pipeline.program import Group, Issue, Pass, PipelinedProgram, Queue, Take, Token, Wait
+LIMITS = Limits(units=(("TC", 1),), warps=8)
+A, B = (Op(name, "mma", (Reservation("TC", 0, 4),), cycles=4, issue=1, warps=4, asynchronous=True, registers=4096) for name in "ab")
+PROBLEM = Problem("products", (A, B), (), LIMITS)
+SCHEDULE = Schedule(8, 8, (Placement("a", 0, 1), Placement("b", 4, 2)))
 
-FIRST = Group(*(0, "mma", 4, 0, 240, 1, 1, ()), body=(Take(0, 0, "TC.1"), Issue(0, 0, "mma", Queue.WGMMA), Pass(0, 0, "TC.0")))
-SECOND = Group(*(1, "mma", 4, 4, 240, 1, 1, ()), body=(Wait(0, 4, "x"), Take(0, 4, "TC.0"), Pass(0, 4, "TC.1")))
-TOKENS = (Token("TC.0", "TC", "a", "b", 0, 1, 0, 4), Token("TC.1", "TC", "b", "a", 1, 0, 1, 5))
-PROGRAM = PipelinedProgram("product", 8, 8, (), (FIRST, SECOND), tokens=TOKENS, decisions=("one",))
+
+def turns(program: PipelinedProgram) -> int:
+    return sum(isinstance(i, (Pass, Take)) for group in program.groups for i in group.body)
 
 
 def test_turns_go_and_everything_else_stays() -> None:
-    free = without_turns(PROGRAM)
-    assert free.tokens == ()
-    assert [group.body for group in free.groups] == [(Issue(0, 0, "mma", Queue.WGMMA),), (Wait(0, 4, "x"),)]
-    assert free.decisions == ("one", "groups issue to shared units when they are ready: the order of the schedule is not forced")
+    kept, free = expand(PROBLEM, SCHEDULE), expand(PROBLEM, SCHEDULE, in_turn=False)
+    assert turns(kept) == 2 * len(kept.tokens) > 0
+    assert (turns(free), free.tokens) == (0, ())
+    assert [[i for i in group.body if not isinstance(i, (Pass, Take))] for group in kept.groups] == [list(g.body) for g in free.groups]
+    assert free.decisions[-1] == FREE
+    assert FREE not in kept.decisions
 
 
-def test_a_program_without_turns_is_left_alone() -> None:
-    program = replace(PROGRAM, tokens=(), groups=(replace(SECOND, body=(Wait(0, 4, "x"),)),))
-    assert without_turns(program) is program
+def test_turns_that_need_too_many_barriers_are_no_obstacle_without_them() -> None:
+    many = tuple(Op(f"op.{k}", "mma", (Reservation("TC", 0, 4),), cycles=4, issue=1, warps=1, asynchronous=True) for k in range(16))
+    problem = Problem("products", many, (), Limits(units=(("TC", 1),), warps=16))
+    schedule = Schedule(64, 64, tuple(Placement(op.name, 4 * k, 1 + k % 8) for k, op in enumerate(many)))
+    assert expand(problem, schedule, in_turn=False).tokens == ()

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 import twill
+from twill.clock import Clock
 from twill.normalize import Normalized, Report, normalize
-from twill.normalize.pool import Clock, clocks
+from twill.normalize.pool import clocks
 from twill.normalize.scale import entries
 from twill.problem import Dependence, Limits, Op, Problem, Reservation, Rules
 from twill.retime import Retimed, retime

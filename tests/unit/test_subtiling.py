@@ -60,7 +60,10 @@ def test_requests(text: str, expected: Request) -> None:
 def test_requests_that_say_nothing(text: str) -> None:
     with pytest.raises(BadInput) as error:
         request(text)
-    assert str(error.value) == f'"{text}" does not say how to split the loop body. Give auto, none, a number, or DIM=NUMBER such as 0=2.'
+    assert (
+        str(error.value)
+        == f'"{text}" does not say how to split the loop body. Give auto, none, a number, or DIM=NUMBER such as 0=2 or x=2.'
+    )
 
 
 def test_the_smallest_interval_wins() -> None:

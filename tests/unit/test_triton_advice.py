@@ -79,7 +79,7 @@ def test_nothing_is_compiled_for_a_loop_that_keeps_its_unit_busy() -> None:
 
 
 def test_a_gain_below_the_model_s_error_is_none() -> None:
-    advice, trials = decide(2, {"shared": 150000}, error=0.9)
+    advice, trials = decide(2, {"shared": 150000}, error=1.0)
     assert not advice.applied and "the busiest unit" in advice.reason and trials.texts == []
 
 

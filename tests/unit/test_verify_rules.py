@@ -108,6 +108,26 @@ def test_a_deep_ring() -> None:
     assert found.memories[0].live == (("a", 3), ("b", 1))
 
 
+def test_a_group_that_receives_a_value_holds_a_copy_when_its_user_starts() -> None:
+    """b holds 3 words of its own from cycle 4 on, and 2 of a's value in cycle 4; without rings nobody charges the copy."""
+    ops = (Op("a", registers=2), Op("b", registers=3), Op("c"))
+    crossing = (Dependence("a", "b", 1), Dependence("b", "c", 1))
+    limits = Limits(memories=(("smem", 64),), warps=2, registers_per_warp=4)
+    placed = {"a": (0, 1), "b": (4, 2), "c": (6, 2)}
+    assert audit(Problem("p", ops, crossing, limits), 8, **placed).accepted
+    found = audit(Problem("p", ops, crossing, limits, Rules(rings=True)), 8, **placed)
+    assert said(found) == [("registers", "Group 2, slot 4 (mod 8): demand 5 registers a warp, capacity 4, from b, a.")]
+    assert [(use.group, use.peak) for use in found.groups] == [(1, 2), (2, 5)]
+
+
+def test_what_stays_may_not_reach_another_group() -> None:
+    ops = (Op("a", registers=2, stays=True), Op("b"))
+    problem = Problem("p", ops, (Dependence("a", "b", 1),), Limits())
+    found = audit(problem, 8, a=(0, 1), b=(1, 2))
+    assert ("group", "a (group 1) and b (group 2): register values may not leave their group.") in said(found)
+    assert audit(problem, 8, a=(0, 1), b=(1, 1)).accepted
+
+
 # --- mixed -------------------------------------------------------------------------------------------------------------------------
 
 

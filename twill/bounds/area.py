@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from twill.bounds.paths import FAR, longest_paths
+from twill.bounds.gaps import FAR
+from twill.bounds.paths import longest_paths
 from twill.bounds.recurrence import certain_delay, weights
 from twill.bounds.words import counted
 from twill.problem import Problem
@@ -108,7 +109,7 @@ class _Lives:
         gaps = longest_paths(len(self.uses), weights(self.problem, certain_delay(self.problem), ii))
         lives = []
         for v, users in enumerate(self.uses):
-            reached = ((int(gaps[v, x]), distance * ii + held) for x, distance, held in users)
+            reached = ((gaps[v, x], distance * ii + held) for x, distance, held in users)
             through = (gap + rest for gap, rest in reached if gap > FAR // 2)
             lives.append(max(self.direct[v], max(through, default=0)))
         return lives

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from twill.bounds.carried import too_much_at_once
 from twill.bounds.groups import apart
 from twill.bounds.recurrence import certain_delay
 from twill.bounds.words import counted
@@ -21,6 +22,7 @@ def impossible_ops(problem: Problem) -> tuple[str, ...]:
         *_widths(problem),
         *_forbidden_crossings(problem),
         *_values(problem),
+        *too_much_at_once(problem, _live(problem), _widest(problem)),
     )
 
 
@@ -53,10 +55,8 @@ def _widths(problem: Problem) -> Iterator[str]:
 
 
 def _forbidden_crossings(problem: Problem) -> Iterator[str]:
-    if problem.rules.cross_warp:
-        return
     for dep in problem.dependences:
-        if problem.moves(dep) and apart(problem, dep):
+        if problem.ties(dep) and apart(problem, dep):
             yield (
                 f'"{dep.dst}" reads a register value of "{dep.src}", which can never be in the same warp group; the rules forbid '
                 "register values to change their group."
@@ -65,9 +65,7 @@ def _forbidden_crossings(problem: Problem) -> Iterator[str]:
 
 def _values(problem: Problem) -> Iterator[str]:
     """Values that are live for at least a cycle and do not fit even alone."""
-    delay = certain_delay(problem)
-    live = {d.src for d in problem.dependences if d.carries_value and delay(d) > 0}
-    limits, widest = problem.limits, _widest(problem)
+    live, limits, widest = _live(problem), problem.limits, _widest(problem)
     for op in problem.ops:
         if op.name not in live:
             continue
@@ -83,6 +81,12 @@ def _values(problem: Problem) -> Iterator[str]:
             )
         if limits.registers_per_sm is not None and op.registers > limits.registers_per_sm:
             yield f'One result of "{op.name}" takes {op.registers} registers; the SM has {limits.registers_per_sm}.'
+
+
+def _live(problem: Problem) -> frozenset[str]:
+    """Ops whose results are alive for at least a cycle."""
+    delay = certain_delay(problem)
+    return frozenset(d.src for d in problem.dependences if d.carries_value and delay(d) > 0)
 
 
 def _widest(problem: Problem) -> Callable[[Op], int]:

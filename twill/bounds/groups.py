@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twill.bounds.order import reached
 from twill.problem import Dependence, Op, Problem
 
 
@@ -42,9 +43,7 @@ def pools(problem: Problem) -> list[Pool]:
 def bound_together(problem: Problem) -> list[tuple[Op, ...]]:
     """Sets of ops that share one group in every grouping."""
     sets = [pool.ops for pool in pools(problem) if pool.groups == 1]
-    if not problem.rules.cross_warp:
-        sets += _linked(problem)
-    return sets
+    return sets + [ops for ops in linked(problem) if len(ops) > 1 or not problem.rules.cross_warp]
 
 
 def _most_groups(problem: Problem, ops: Sequence[Op], classes: Sequence[Sequence[Op]]) -> int:
@@ -57,12 +56,13 @@ def _most_groups(problem: Problem, ops: Sequence[Op], classes: Sequence[Sequence
     return count
 
 
-def _linked(problem: Problem) -> list[tuple[Op, ...]]:
-    """Regular ops in sets that register values link, where these must not change their group."""
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(op.name for op in problem.ops if not op.variable_latency)
-    values = [(d.src, d.dst) for d in problem.dependences if problem.moves(d)]
-    graph.add_edges_from((u, v) for u, v in values if u in graph and v in graph)
-    return [tuple(op for op in problem.ops if op.name in names) for names in nx.connected_components(graph)]
+def linked(problem: Problem) -> list[tuple[Op, ...]]:
+    """Regular ops in sets that register values link which must not change their group."""
+    number = {op.name: v for v, op in enumerate(problem.ops) if not op.variable_latency}
+    beside: list[list[int]] = [[] for _ in problem.ops]
+    for d in problem.dependences:
+        if problem.ties(d) and d.src in number and d.dst in number:
+            beside[number[d.src]].append(number[d.dst])
+            beside[number[d.dst]].append(number[d.src])
+    sets: dict[frozenset[int], None] = dict.fromkeys(frozenset(reached(v, beside)) for v in number.values())
+    return [tuple(problem.ops[v] for v in sorted(members)) for members in sets]

@@ -38,12 +38,13 @@ def components(count: int, arcs: Iterable[Pair]) -> list[int]:
     found = [-1] * count
     for root in range(count):
         if found[root] < 0:
-            for v in _reached(root, after) & _reached(root, before):
+            for v in reached(root, after) & reached(root, before):
                 found[v] = root
     return found
 
 
-def _reached(start: int, after: list[list[int]]) -> set[int]:
+def reached(start: int, after: list[list[int]]) -> set[int]:
+    """`start` and every node that arcs lead to from there; `after` gives those of each node."""
     seen, todo = {start}, [start]
     while todo:
         for v in after[todo.pop()]:

@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from twill.bounds.gaps import FEW, Gaps, ListGaps
 
 Arc = tuple[int, int, int]
-Gaps = NDArray[np.int64]
-
-FAR = -(2**60)  # "no path"; path weights below half of it are forgotten, which only weakens what is derived from them
 
 
 def positive_cycle(count: int, arcs: Sequence[Arc]) -> tuple[int, ...] | None:
@@ -64,17 +60,28 @@ def _unwind(arcs: Sequence[Arc], arriving: Sequence[int | None], node: int) -> t
     return tuple(reversed(backwards))
 
 
+def earliest(count: int, arcs: Sequence[Arc]) -> list[int]:
+    """The smallest starts t >= 0 that the arcs, which have no positive cycle, allow."""
+    starts = [0] * count
+    changed = True
+    while changed:
+        changed = False
+        for u, v, weight in arcs:
+            if starts[u] + weight > starts[v]:
+                starts[v], changed = starts[u] + weight, True
+    return starts
+
+
 def longest_paths(count: int, arcs: Sequence[Arc]) -> Gaps:
     """gaps[u, v] = weight of the longest path from u to v (0 for u = v), FAR when there is none.
 
     The graph has no positive cycle.  Weights and path sums are below 2**60 (costs are below 2**31); those below FAR count as FAR.
     """
-    gaps = np.full((count, count), FAR, dtype=np.int64)
-    np.fill_diagonal(gaps, 0)
-    for u, v, weight in arcs:
-        gaps[u, v] = max(gaps[u, v], weight)
-    for k in range(count):
-        through = gaps[:, k : k + 1] + gaps[k : k + 1, :]
-        through[through < FAR // 2] = FAR
-        np.maximum(gaps, through, out=gaps)
+    if count <= FEW:
+        gaps: Gaps = ListGaps.of(count, arcs)
+    else:
+        from twill.bounds.arrays import ArrayGaps
+
+        gaps = ArrayGaps.of(count, arcs)
+    gaps.close()
     return gaps

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from twill.cli import output
 from twill.cli.options import debug_option
 from twill.errors import BadInput, Place
-
-if TYPE_CHECKING:
-    from twill.pipeline.program import PipelinedProgram
 
 
 @click.command("lower", short_help="Turn a schedule into a program of warp groups.")
@@ -27,6 +23,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="ir, cuda: take turns on shared units, or not.",
 )
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    type=click.Choice(["reassociate-max"]),
+    help="cuda: changes of rounding; reassociate-max follows a running maximum only when it is exceeded by 8.",
+)
 @click.option("--for", "version", metavar="TRITON", help="ttgir: the Triton that reads the marks: triton-3.9, triton-3.9-partitions.")
 @click.option("--experimental-hopper-ws", "tasks", is_flag=True, help="ttgir: warp groups on sm_90 as well; some such kernels hang.")
 @click.option("-o", "--output", "out", metavar="FILE", type=click.Path(), help="Write there instead of to standard output.")
@@ -37,6 +40,7 @@ def command(
     kernel: Path | None,
     loop_line: int | None,
     order: str,
+    allowed: tuple[str, ...],
     version: str | None,
     tasks: bool,
     out: str | None,
@@ -55,6 +59,8 @@ def command(
     """
     if target == "ttgir" and order != "fixed":
         raise click.UsageError("--order is for --to ir and --to cuda.")
+    if target != "cuda" and allowed:
+        raise click.UsageError("--allow is for --to cuda.")
     if target != "ttgir" and (version is not None or tasks):
         raise click.UsageError("--for and --experimental-hopper-ws are for --to ttgir.")
     from twill.files import write_text
@@ -62,7 +68,7 @@ def command(
     if target == "ttgir":
         text = _ttgir(file, kernel, loop_line, version, tasks)
     else:
-        text = (_cuda if target == "cuda" else _ir)(file, kernel, loop_line, order)
+        text = _cuda(file, kernel, loop_line, order, allowed) if target == "cuda" else _ir(file, kernel, loop_line, order)
     if out is None:
         output.emit(text)
     else:
@@ -73,24 +79,18 @@ def _ir(file: Path, kernel: Path | None, loop_line: int | None, order: str) -> s
     from twill.backends.pipelined_ir import to_text
     from twill.cli.programs import expanded
 
-    return to_text(_ordered(expanded(file, kernel, loop_line)[1], order))
+    return to_text(expanded(file, kernel, loop_line, in_turn=order == "fixed")[1])
 
 
-def _ordered(program: PipelinedProgram, order: str) -> PipelinedProgram:
-    from twill.pipeline.free import without_turns
-
-    return without_turns(program) if order == "free" else program
-
-
-def _cuda(file: Path, kernel: Path | None, loop_line: int | None, order: str) -> str:
+def _cuda(file: Path, kernel: Path | None, loop_line: int | None, order: str, allowed: tuple[str, ...]) -> str:
     from twill.backends.cuda import to_cuda
     from twill.cli.programs import coarsened, expanded_kernel
 
     if kernel is None:
         remedy = f"Add it: twill lower {file} --kernel KERNEL.ttgir --to cuda."
         raise BadInput("CUDA is generated from a schedule and the kernel that was scheduled.", place=Place(file=str(file)), remedy=remedy)
-    program, tile = expanded_kernel(file, kernel, loop_line)
-    return to_cuda(_ordered(program, order), tile, coarsen=coarsened(file)).source
+    program, tile = expanded_kernel(file, kernel, loop_line, in_turn=order == "fixed")
+    return to_cuda(program, tile, coarsen=coarsened(file), allowed=allowed).source
 
 
 def _ttgir(file: Path, kernel: Path | None, loop_line: int | None, version: str | None, tasks: bool) -> str:

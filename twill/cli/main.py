@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-import traceback
+import importlib
+from typing import Any
 
 import click
 
 from twill import version
 from twill.cli import output
-from twill.cli.build import command as build
-from twill.cli.check import check
-from twill.cli.compile import command as compile_
-from twill.cli.examples import examples
-from twill.cli.lower import command as lower
-from twill.cli.machines import machines
 from twill.cli.options import State, debug_option
-from twill.cli.perf import command as perf
-from twill.cli.reproduce import command as reproduce
-from twill.cli.schedule import schedule
-from twill.cli.simulate import command as simulate
 from twill.errors import ExitCode, TwillError
+
+COMMANDS = {
+    "build": "command",
+    "check": "check",
+    "compile": "command",
+    "examples": "examples",
+    "lower": "command",
+    "machines": "machines",
+    "perf": "command",
+    "reproduce": "command",
+    "schedule": "schedule",
+    "simulate": "command",
+}
+"""Name of a subcommand and of its module, and what it is called there."""
+
+
+class Commands(dict[str, click.Command]):
+    """Subcommands by name, imported when they are asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        found: click.Command = getattr(importlib.import_module(f"twill.cli.{name}"), COMMANDS[name])
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return default if name not in COMMANDS else self[name]
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -28,7 +44,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(commands=Commands.fromkeys(COMMANDS), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version.")
 @debug_option
 def cli() -> None:
@@ -44,10 +60,6 @@ def cli() -> None:
       0 scheduled    2 bad input      4 proved infeasible    6 solver error
       1 internal     3 unsupported    5 no answer in time    7 failed verification
     """
-
-
-for command in (schedule, check, lower, compile_, build, simulate, machines, examples, perf, reproduce):
-    cli.add_command(command)
 
 
 def run(arguments: list[str]) -> int:
@@ -78,5 +90,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # the last line of defence: nothing may reach the user as a traceback
         output.error(f"internal error: {type(error).__name__}: {error}. Please report it with the command and its input.")
         if state.debug:
+            import traceback
+
             traceback.print_exc()
         return ExitCode.INTERNAL

@@ -72,6 +72,9 @@ def debug_option(command: Command) -> Command:
     return option(command)
 
 
+TIME_LIMIT = 60
+"""Seconds for a search that the user sets no limit."""
+
 _ENGINE_OPTIONS = (
     click.option(
         "--ii-slack",
@@ -104,7 +107,12 @@ _ENGINE_OPTIONS = (
         type=Finite(min=0, min_open=True),
         help="Stop after N units of CP-SAT's deterministic time, a second or so each: the same answer on every machine.",
     ),
-    click.option("--time-limit", metavar="SECONDS", type=Finite(min=0, min_open=True), help="Stop with what is proved by then."),
+    click.option(
+        "--time-limit",
+        metavar="SECONDS",
+        type=Finite(min=0, min_open=True),
+        help=f"Stop with what is proved by then (default: {TIME_LIMIT}, none with --effort).",
+    ),
     click.option("--engine", type=click.Choice(["auto", "yices", "cpsat"]), default="auto", show_default=True, help="Solver."),
 )
 """In the order of `--help`, the last one first."""
@@ -131,7 +139,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             raise click.UsageError("--effort and --time-limit exclude each other: what a time limit cuts off is not repeatable.")
         options = Options(
             engine=engine,
-            time_limit=time_limit,
+            time_limit=TIME_LIMIT if time_limit is None and effort is None else time_limit,
             effort=effort,
             memory_limit_mb=memory_limit,
             max_ii=max_ii,

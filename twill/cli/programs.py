@@ -26,20 +26,25 @@ def scheduled(file: Path) -> tuple[Problem, Schedule]:
     return read.problem, read.schedule
 
 
-def expanded(file: Path, kernel: Path | None = None, loop_line: int | None = None) -> tuple[Problem, PipelinedProgram]:
+def expanded(
+    file: Path, kernel: Path | None = None, loop_line: int | None = None, *, in_turn: bool = True
+) -> tuple[Problem, PipelinedProgram]:
     """The problem and the program of a schedule file.
 
     kernel, loop_line  TTGIR that was scheduled, and a line of its loop; without it the program has no code around the loop
+    in_turn            groups take turns on shared units as the schedule has it
 
     Raises BadInput when the schedule is not one of that loop.
     """
     from twill.pipeline import expand
 
     problem, schedule = scheduled(file)
-    return problem, expand(problem, schedule, None if kernel is None else _graph(problem, kernel, loop_line))
+    return problem, expand(problem, schedule, None if kernel is None else _graph(problem, kernel, loop_line), in_turn=in_turn)
 
 
-def expanded_kernel(file: Path, kernel: Path, loop_line: int | None = None) -> tuple[PipelinedProgram, TileProgram]:
+def expanded_kernel(
+    file: Path, kernel: Path, loop_line: int | None = None, *, in_turn: bool = True
+) -> tuple[PipelinedProgram, TileProgram]:
     """The program of a schedule file, and the kernel that it executes, in as many sub-tiles as the schedule.
 
     Raises BadInput when the schedule is not one of that loop.
@@ -48,7 +53,7 @@ def expanded_kernel(file: Path, kernel: Path, loop_line: int | None = None) -> t
 
     problem, schedule = scheduled(file)
     graph = _graph(problem, kernel, loop_line)
-    return expand(problem, schedule, graph), graph.program
+    return expand(problem, schedule, graph, in_turn=in_turn), graph.program
 
 
 def coarsened(file: Path) -> tuple[str, int]:
@@ -61,9 +66,14 @@ def _graph(problem: Problem, kernel: Path, loop_line: int | None) -> LoopGraph:
     """The loop that the problem was priced from, in as many sub-tiles."""
     import twill
     from twill.graph.build import loop_graph
+    from twill.graph.hoist import filled_once
+    from twill.graph.invariants import SHARED, in_shared_memory
+    from twill.graph.nests import nested
     from twill.graph.subtile import split
 
-    graph = loop_graph(twill.load_program(kernel), loop_line=loop_line)
+    graph = loop_graph(filled_once(nested(twill.load_program(kernel))), loop_line=loop_line)
+    if problem.provenance.operands == SHARED:
+        graph = in_shared_memory(graph)
     subtiles = {op.name.rpartition("/")[2] for op in problem.ops if "/" in op.name}
     if subtiles:
         axis, _, _ = (problem.provenance.subtile or "").rpartition("=")

@@ -48,19 +48,24 @@ STATUS = {
 @click.option(
     "--subtile",
     metavar="auto|none|N|DIM=N|x=N",
-    default="none",
-    show_default=True,
-    help="Split the loop body into sub-tiles; auto compares what the tile admits and keeps the best; x=N makes N programs that are "
-    "neighbours in the grid one (also y, z).",
+    help="Split the loop body into sub-tiles; auto (the default) compares what the tile admits and keeps the best; x=N makes N programs "
+    "that are neighbours in the grid one (also y, z).",
 )
 @click.option(
     "--model",
     type=click.Choice(["paper", "hardware"]),
-    default="paper",
-    show_default=True,
-    help="Published rules, or also: warp groups issue in order, buffers are held until their readers are done.",
+    help="Rules for kernels: hardware (the default), where warp groups issue in order, buffers are held until their readers are done and "
+    "register values stay in their group or are charged; or those of the paper (the default of --literal and --normalize).",
 )
 @click.option("--for", "backend", metavar="BACKEND", help="Only schedules that it can lower: cuda-sm90, triton-3.9, triton-3.9-partitions.")
+@click.option(
+    "--operands",
+    type=click.Choice(["auto", "kernel", "shared"]),
+    default="auto",
+    show_default=True,
+    help="First operands of products that do not change in the loop: as the kernel has them, or in shared memory; auto: what the backend "
+    "of --for reads.",
+)
 @click.option("--no-cross-warp", is_flag=True, help="No register value may leave its warp group.")
 @click.option("--equal-warps", is_flag=True, help="Ops that need different numbers of warps may not share a group.")
 @reading_options
@@ -78,9 +83,10 @@ def schedule(
     loop_line: int | None,
     function: str | None,
     coupling: str,
-    subtile: str,
-    model: str,
+    subtile: str | None,
+    model: str | None,
     backend: str | None,
+    operands: str,
     no_cross_warp: bool,
     equal_warps: bool,
     reading: Reading,
@@ -112,21 +118,18 @@ def schedule(
     shown = sys.stderr.isatty() if progress is None else progress
     if pareto and (reading.literal or reading.method != "none"):
         raise click.UsageError("--pareto compares default searches: it goes with neither --literal nor --normalize.")
+    subtile, model = _defaults(file, subtile, model, backend, reading)
+    pricing = {"coupling": coupling, "model": model, "operands": _operands(operands, backend)}
+    restrict = _Restriction(no_cross_warp, equal_warps, backend)
     if subtile == "auto":
-        if reading.literal or reading.method != "none" or no_cross_warp or equal_warps or backend is not None:
-            raise click.UsageError("--subtile auto compares default searches: give a number with the other readings and rules.")
-        kernel = {"function": function, "loop_line": loop_line, "coupling": coupling, "model": model}
-        chosen = _choose(file, machine, options, shown, watch, kernel)
+        if published(reading):
+            raise click.UsageError("--subtile auto compares default searches: give a number with --literal and --normalize.")
+        kernel = {"function": function, "loop_line": loop_line, **pricing}
+        chosen = _choose(file, machine, options, shown, watch, kernel, restrict)
         wanted = Outputs(json_file, problem_json, dot_file, quiet)
         status = _deliver(chosen.problem, chosen.result, [], options, reading, watch, wanted)
         return _compare(chosen.problem, chosen.result, options, pareto, quiet) or status
-    raw = _problem(file, machine, loop_line, function, {"coupling": coupling, "model": model, "subtile": subtile}, watch)
-    raw = replace(raw, rules=replace(raw.rules, cross_warp=raw.rules.cross_warp and not no_cross_warp))
-    raw = replace(raw, rules=replace(raw.rules, mixed=raw.rules.mixed and not equal_warps))
-    if backend is not None:
-        from twill.backends.targets import restricted
-
-        raw = restricted(raw, backend)
+    raw = restrict(_problem(file, machine, loop_line, function, {**pricing, "subtile": subtile}, watch))
     normalized = reading.normalized(raw)
     problem = _as_read(raw if normalized is None else normalized.problem, reading)
     wanted = Outputs(json_file, problem_json, dot_file, quiet)
@@ -141,6 +144,42 @@ def schedule(
         result = twill.on_raw_costs(problem, normalized, result)
     status = _deliver(problem, result, before, options, reading, watch, replace(wanted, problem_json=None, dot=None))
     return _compare(problem, result, options, pareto, quiet) or status
+
+
+def published(reading: Reading) -> bool:
+    """Whether the paper's own search or costs are asked for."""
+    return reading.literal or reading.method != "none"
+
+
+def _defaults(file: Path, subtile: str | None, model: str | None, backend: str | None, reading: Reading) -> tuple[str, str]:
+    """Sub-tiles and rules where the user does not choose them.
+
+    What comes nearest to the paper for its own readings; else the rules of the hardware, and for kernels the best number of sub-tiles.
+    Triton's pipeliner lowers the loop body as it is.
+    """
+    if subtile is None:
+        whole = published(reading) or file.suffix == ".json" or (backend is not None and backend.startswith("triton"))
+        subtile = "none" if whole else "auto"
+    return subtile, model or ("paper" if published(reading) else "hardware")
+
+
+@dataclass(frozen=True)
+class _Restriction:
+    """Rules of the command line and of a backend, for the problem of a kernel or a graph."""
+
+    no_cross_warp: bool
+    equal_warps: bool
+    backend: str | None
+
+    def __call__(self, problem: Problem) -> Problem:
+        rules = problem.rules
+        crossing, mixed = rules.cross_warp and not self.no_cross_warp, rules.mixed and not self.equal_warps
+        problem = replace(problem, rules=replace(rules, cross_warp=crossing, mixed=mixed))
+        if self.backend is None:
+            return problem
+        from twill.backends.targets import restricted
+
+        return restricted(problem, self.backend)
 
 
 @dataclass(frozen=True)
@@ -192,12 +231,14 @@ def _compare(problem: Problem, result: Result, options: Options, wanted: bool, q
     return 0
 
 
-def _choose(file: Path, machine: str | None, options: Options, shown: bool, watch: Stopwatch, kernel: dict[str, Any]) -> Choice:
+def _choose(
+    file: Path, machine: str | None, options: Options, shown: bool, watch: Stopwatch, kernel: dict[str, Any], restrict: _Restriction
+) -> Choice:
     if file.suffix == ".json":
         raise click.UsageError("--subtile is for kernels; a graph (.json) is scheduled as it is.")
     progress = Progress(shown)
     try:
-        return twill.best_subtiles(file, machine, options, progress, stage=watch.stage, **kernel)
+        return twill.best_subtiles(file, machine, options, progress, stage=watch.stage, restrict=restrict, **kernel)
     finally:
         watch.stage("")
         progress.close()
@@ -213,6 +254,15 @@ def _problem(
     problem = twill.load_problem(file, machine, function=function, loop_line=loop_line, stage=watch.stage, **pricing)
     watch.stage("")
     return problem
+
+
+def _operands(wanted: str, backend: str | None) -> str:
+    """Where first operands that do not change in the loop live; generated CUDA reads them from shared memory."""
+    if wanted != "auto" or backend is None:
+        return "kernel" if wanted == "auto" else wanted
+    from twill.backends.cuda.constraints import TARGETS
+
+    return "shared" if backend in TARGETS else "kernel"
 
 
 def _as_read(problem: Problem, reading: Reading) -> Problem:

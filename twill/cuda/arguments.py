@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from twill.backends.cuda.kernel import POINTER, SCALAR, TENSOR_MAP, Argument, CudaKernel
+from twill.backends.cuda.kernel import POINTER, SCALAR, TENSOR_MAP, Argument, CudaKernel, Extent
 from twill.cuda.driver import MAPPED, Driver
 from twill.cuda.tensors import BYTES, Tensor
 from twill.errors import BadInput, Unsupported
@@ -60,7 +63,7 @@ def check_tensor(parameter: Parameter, tensor: Tensor) -> None:
             )
         if argument.kind == POINTER:
             _check_address(parameter.name, tensor, argument.align)
-        else:
+        elif not argument.shape:
             _check_mapped(parameter.name, tensor, argument)
 
 
@@ -100,12 +103,17 @@ def _check_mapped(name: str, tensor: Tensor, argument: Argument) -> None:
 
 def arguments(driver: Driver, kernel: CudaKernel, values: dict[str, Any]) -> list[Any]:
     """What is passed to the launch, in the order of the kernel's signature; `values` holds a `Tensor` or a number for every parameter."""
-    return [_argument(driver, argument, values) for argument in kernel.arguments]
+    numbers = {a.source: int(_argument(driver, a, values)) for a in kernel.arguments if a.kind == SCALAR and a.dtype.startswith("i")}
+    return [_argument(driver, argument, values, numbers) for argument in kernel.arguments]
 
 
-def _argument(driver: Driver, argument: Argument, values: dict[str, Any]) -> Any:
+def _argument(driver: Driver, argument: Argument, values: dict[str, Any], numbers: Mapping[str, int] = MappingProxyType({})) -> Any:
     if argument.kind == TENSOR_MAP:
-        return driver.tensor_map(values[argument.source], argument.box, argument.swizzle)
+        mapped: Tensor = values[argument.source]
+        if argument.shape:
+            mapped = _described(mapped, argument, numbers)
+            _check_mapped(argument.source, mapped, argument)
+        return driver.tensor_map(mapped, argument.box, argument.swizzle)
     if argument.kind == POINTER:
         return values[argument.source].pointer
     if argument.of:
@@ -113,6 +121,28 @@ def _argument(driver: Driver, argument: Argument, values: dict[str, Any]) -> Any
         extents = tensor.shape if argument.field == "shape" else tensor.strides
         return scalar(argument, extents[argument.axis])
     return scalar(argument, values[argument.source])
+
+
+def _described(tensor: Tensor, argument: Argument, numbers: Mapping[str, int]) -> Tensor:
+    """The tensor that the kernel of the source describes over an array: where that begins, with extents and strides of its own."""
+    shape, strides = (tuple(_extent(each, numbers) for each in extents) for extents in (argument.shape, argument.strides))
+    return Tensor(tensor.pointer, shape, strides, tensor.dtype)
+
+
+_SIGNS: Mapping[str, Callable[[int, int], int]] = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max},
+    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),  # towards zero, as the kernel would
+    "%": lambda a, b: abs(a) % abs(b) * (1 if a >= 0 else -1),
+}
+
+
+def _extent(extent: Extent, numbers: Mapping[str, int]) -> int:
+    if isinstance(extent, int):
+        return extent
+    if isinstance(extent, str):
+        return numbers[extent]
+    sign, left, right = extent
+    return _SIGNS[sign](_extent(left, numbers), _extent(right, numbers))
 
 
 def scalar(argument: Argument, value: object) -> Any:
@@ -125,14 +155,15 @@ def scalar(argument: Argument, value: object) -> Any:
     name = argument.source or argument.of
     if argument.dtype.startswith("f"):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-            raise BadInput(f"{name} must be a number of type {argument.dtype}, it is {_described(value)}.")
+            raise BadInput(f"{name} must be a number of type {argument.dtype}, it is {_shown(value)}.")
         return kind(value)
     if not isinstance(value, (int, np.integer)) or (isinstance(value, bool) and argument.dtype != "i1"):
-        raise BadInput(f"{name} must be an integer of type {argument.dtype}, it is {_described(value)}.")
+        raise BadInput(f"{name} must be an integer of type {argument.dtype}, it is {_shown(value)}.")
     bits = int(argument.dtype[1:])
     if not -(2 ** (bits - 1)) <= value < 2**bits or (bits == 1 and value not in (0, 1)):
         raise BadInput(f"{name} is {value}, which no {argument.dtype} holds.")
-    return kind(value) if bits == 1 else kind((int(value) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1))
+    # The driver copies as many of its bytes as the parameter has, the lowest first; it is quicker with a plain int than with a scalar.
+    return (int(value) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) if bits > 1 else int(value)
 
 
 def check_grid(kernel: CudaKernel, grid: object) -> tuple[int, ...]:
@@ -158,7 +189,7 @@ def programs(kernel: CudaKernel, grid: tuple[int, ...]) -> int:
     return (*grid, 1, 1)["xyz".index(kernel.coarsen[0])]
 
 
-def _described(value: object) -> str:
+def _shown(value: object) -> str:
     return repr(value) if isinstance(value, (bool, float, str, type(None))) and not _odd(value) else f"of {type(value).__name__}"
 
 

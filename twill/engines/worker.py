@@ -23,8 +23,12 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Answer questions until standard input closes."""
-    name, memory_mb = sys.argv[1], int(sys.argv[2])
+    """Answer questions as the command line says."""
+    serve(sys.argv[1], int(sys.argv[2]))
+
+
+def serve(name: str, memory_mb: int) -> None:
+    """Answer questions to engine `name` until standard input closes, with at most so much memory (0: no limit)."""
     _die_with_parent()
     if memory_mb:
         _limit_memory(memory_mb << 20)
@@ -34,7 +38,8 @@ def main() -> None:
     engine = importlib.import_module(f"twill.engines.{name}")
     _write(answers, {"version": engine.version()})
     session = engine.Session()
-    while (question := _read(sys.stdin.buffer)) is not None:
+    questions = os.fdopen(0, "rb", closefd=False)  # not sys.stdin, which may hold what was read before a fork
+    while (question := _read(questions)) is not None:
         formula, time_limit, continued, measured = question
         try:
             answer = session.decide(formula, time_limit, continued=continued, measured=measured)

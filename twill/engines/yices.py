@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from twill.engines.answers import SESSIONS, Answer
@@ -61,6 +62,7 @@ class _Terms:
         )
         self.booleans: dict[int, int] = {}
         self.terms: list[int] = []
+        self.negations: dict[int, int] = {}  # asked of the library once per node: a formula has many more literals
         self.quantities: list[int] = []
         self.differences: dict[Difference, int] = {}
         # Decides differences by the ranges of variables; nothing is collected in it.
@@ -99,7 +101,11 @@ class _Terms:
             raise RuntimeError("Yices refused an assertion")
 
     def literal(self, x: Literal) -> int:
-        term: int = self.terms[x - 1] if x > 0 else self.lib.yices_not(self.terms[-x - 1])
+        if x > 0:
+            return self.terms[x - 1]
+        term = self.negations.get(x)
+        if term is None:
+            term = self.negations[x] = int(self.lib.yices_not(self.terms[-x - 1]))
         return term
 
     def _node(self, number: int, node: Node) -> int:
@@ -123,7 +129,7 @@ class _Terms:
         return self._many(self.lib.yices_or, list(map(self.literal, literals)))
 
     def _many(self, make: Callable[..., int], terms: list[int]) -> int:
-        return make(len(terms), (ctypes.c_int32 * len(terms))(*terms))
+        return make(len(terms), _array(len(terms))(*terms))
 
     def _ranges(self, formula: Formula) -> Iterator[int]:
         lib = self.lib
@@ -205,6 +211,12 @@ class _Terms:
             )
         finally:
             self.api.yices_free_model(model)
+
+
+@cache
+def _array(length: int) -> type[ctypes.Array[ctypes.c_int32]]:
+    """The type of arrays of so many terms."""
+    return ctypes.c_int32 * length
 
 
 def _integer(lib: Any, number: int) -> int:

@@ -34,7 +34,8 @@ def load_yices() -> ModuleType:
     if library is None or not installed():
         raise BadInput("the Yices solver is not installed.", remedy="Run: python -m pip install 'twill-scheduler[yices]'.")
     original = ctypes.util.find_library
-    ctypes.util.find_library = lambda name: library if name == "yices" else original(name)
+    # Other libraries that the bindings look for are not needed, and looking takes a process.
+    ctypes.util.find_library = lambda name: library if name == "yices" else None
     try:
         return importlib.import_module("yices_api")
     finally:

@@ -86,7 +86,26 @@ def _attention(arch: int) -> tuple[Example, ...]:
         (("HM", sub), ("BN", keys), ("D", head)),
         f"attention forward, fp16, head size {head}, two sub-tiles of {sub} query rows, {keys} keys a step",
     )
-    return one, two
+    return (one, two, *_styles()) if arch == 90 else (one, two)
+
+
+def _styles() -> tuple[Example, ...]:
+    """Attention forward as others write it, for Hopper."""
+    head, rows, keys = 128, 128, 128
+    wide, tall = _block(keys, head), _block(rows, head)
+    scalars = (("lse", "*fp32"), ("scale", "fp32"), ("S", "i32"))
+    constants = (("BM", rows), ("BN", keys), ("D", head), ("CAUSAL", 0))
+    descriptors = (("q", tall), ("k", wide), ("v", wide), ("o", tall), *scalars)
+    pointers = (*((name, "*fp16") for name in "qkvo"), *scalars)
+    size = f"fp16, head size {head}, {rows} query rows, {keys} keys a step"
+
+    def example(kernel: str, signature: tuple[tuple[str, str], ...], what: str) -> Example:
+        return Example(kernel, "attention_styles.py", kernel, 90, 8, signature, constants, f"attention forward, {what}, {size}")
+
+    return (
+        example("attention_fwd_scaled", descriptors, "queries scaled before the loop"),
+        example("attention_fwd_ptr", pointers, "pointer loads, any number of keys"),
+    )
 
 
 def _backward(arch: int) -> tuple[Example, ...]:

@@ -27,7 +27,9 @@ def graph_of_copies(made: Split, whole: LoopGraph, parts: int, subtile: str, sai
     nodes = tuple(replace(node, name=names[node.name], subtile=_owner(node, made)[1]) for node in plain.nodes)
     edges = tuple(_renamed(edge, names) for edge in plain.edges if not _between_parts(edge, plain, made))
     symmetry = _symmetry(nodes, edges, parts)
-    return replace(plain, nodes=nodes, edges=edges, decisions=(*whole.decisions, said), symmetry=symmetry, subtile=subtile)
+    return replace(
+        plain, nodes=nodes, edges=edges, decisions=(*whole.decisions, said), symmetry=symmetry, subtile=subtile, operands=whole.operands
+    )
 
 
 def _owner(node: Node, made: Split) -> tuple[int, int | None]:

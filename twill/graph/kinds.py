@@ -48,6 +48,7 @@ KINDS: dict[str, Kind] = {
         Kind("max", "one maximum or minimum an element (a clamp counts its elements twice)"),
         Kind("compare", "one comparison an element"),
         Kind("select", "one selection an element"),
+        Kind("mask", "one selection an element, by comparisons of where the element stands"),
         Kind("integer", "one integer operation an element"),
         Kind("convert", "one conversion of number format an element; bits is the wider of the two formats"),
         Kind("exp2", "base-2 exponential"),

@@ -74,6 +74,8 @@ class LoopGraph:
               onto itself.  Empty when the body is whole, or when its sub-tiles differ
     subtile   how the body came to its sub-tiles, as `--subtile` takes it; "" when it is whole or cut along the rows of its products
     chains    runs of nodes that are one op to the scheduler, in order (`twill.graph.slices`)
+    operands  where first operands of products live that do not change in the loop: "shared" when they were put into shared memory
+              (`twill.graph.invariants`), "" as the kernel says
     """
 
     program: TileProgram
@@ -86,3 +88,4 @@ class LoopGraph:
     symmetry: tuple[tuple[str, ...], ...] = ()
     subtile: str = ""
     chains: tuple[tuple[str, ...], ...] = ()
+    operands: str = ""

@@ -17,6 +17,7 @@ from twill.graph.flow import Flow, address_operands, data_operands
 from twill.graph.footprints import accesses, bits_of, boxes, bytes_of, copies_asynchronously, elements_of
 from twill.graph.layouts import crosses_warps, warps_of
 from twill.graph.loops import Body, matrix_product_size, refusal
+from twill.graph.masks import by_position
 from twill.graph.roles import COMPUTE, Role, kind_of
 from twill.program.ops import operand_groups
 from twill.program.program import Operation
@@ -120,7 +121,7 @@ class _Maker:
 
     # ---------------------------------------------------------------------------------------------------- arithmetic
     def compute(self, op: Operation) -> None:
-        kind = kind_of(op)
+        kind = "mask" if by_position(self.body.program, op) else kind_of(op)
         if not kind:
             raise refusal(self.body, op)
         operations, data = [op], list(op.operands)

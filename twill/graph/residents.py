@@ -9,7 +9,7 @@ from twill.graph.flow import Flow
 from twill.graph.footprints import REGISTERS, memory, words
 from twill.graph.nodes import Draft
 from twill.graph.roles import ALLOCATIONS, BUFFER_VIEWS, Role
-from twill.program.program import Operation
+from twill.program.program import Operation, TileProgram
 from twill.program.types import Tensor
 
 _REMADE = frozenset(("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range"))
@@ -29,7 +29,10 @@ def residents(flow: Flow, nodes: tuple[Draft, ...], buffers: tuple[Buffer, ...])
 
 
 def _held(flow: Flow, counted: set[int]) -> list[int]:
-    """Buffers from before the loop that are used in the loop or after it, or when an outer loop comes around."""
+    """Buffers from before the loop that are used in the loop or after it, or when an outer loop comes around.
+
+    What is copied in right before the loop is held too: its place is not given to anything else.
+    """
     program, loop = flow.body.program, flow.body.loop
     outermost = _outermost(flow)
     held = []
@@ -38,9 +41,16 @@ def _held(flow: Flow, counted: set[int]) -> list[int]:
             break
         if op.name in ALLOCATIONS and op.results[0] not in counted:
             since = loop if op.index > outermost.index else outermost
-            if any(user.index >= since.index for user in _users(flow, op.results[0])):
+            copied = program.parents[op.index] is program.parents[loop.index] and _copied_in(program, op)
+            if copied or any(user.index >= since.index for user in _users(flow, op.results[0])):
                 held.append(op.results[0])
     return held
+
+
+def _copied_in(program: TileProgram, alloc: Operation) -> bool:
+    """Whether a descriptor load fills the buffer."""
+    source = program.definitions.get(alloc.operands[0]) if alloc.operands else None
+    return source is not None and source.name == "tt.descriptor_load"
 
 
 def _outermost(flow: Flow) -> Operation:

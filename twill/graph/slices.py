@@ -12,7 +12,7 @@ from twill.graph.loopgraph import LoopGraph, Node
 from twill.program.program import Operation, TileProgram
 from twill.program.types import Tensor
 
-_ELEMENTWISE = ("elementwise", "max", "compare", "select", "integer", "convert", "exp2", "exp", "log2", "rsqrt", "div")
+_ELEMENTWISE = ("elementwise", "max", "compare", "select", "mask", "integer", "convert", "exp2", "exp", "log2", "rsqrt", "div")
 _REDUCTIONS = ("reduce_max", "reduce_sum", "reduce_other")
 
 

@@ -142,7 +142,8 @@ class _Cutter:
             raise BadInput(
                 f'the loop has no dimension "{text}".',
                 place=self.place(self.loop),
-                remedy='Give a dimension of the accumulator, such as 0, or of what an op makes, such as "mma.1:0".',
+                remedy='Give a dimension of the accumulator, such as 0, or of what an op makes, such as "mma.1:0"; '
+                "x, y, z are axes of the grid.",
             )
         axis = self.axes.axis((tile, int(match[2])))
         if axis is None:

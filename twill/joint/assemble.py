@@ -19,7 +19,7 @@ from twill.joint.memory import add_memory, bound_rings
 from twill.joint.registers import add_registers, add_sm_registers
 from twill.joint.space import Options, Space
 from twill.joint.staging import bound_staging
-from twill.joint.straight_line import StraightLine
+from twill.joint.straight_line import ORIGIN, StraightLine
 from twill.joint.symmetry import add_symmetry
 from twill.joint.teams import Teams, require_teams
 from twill.problem import Problem
@@ -82,9 +82,12 @@ class System:
 
     copies   of the published straight-line program (`Options.literal`); None for the steady state
     counted  as in Question
+    watched  births at which memories and registers are summed up; a formula with fewer of them than there are is a relaxation
     """
 
-    def __init__(self, problem: Problem, ii: int, options: Options, counted: int, copies: int | None = None) -> None:
+    def __init__(
+        self, problem: Problem, ii: int, options: Options, counted: int, copies: int | None = None, *, watched: frozenset[int] | None = None
+    ) -> None:
         rules = replace(problem.rules, window="cycles") if options.literal else problem.rules
         self.problem, self.counted, self.copies = replace(problem, rules=rules), counted, copies
         # Lemma 3 is about the steady state; the published system is left every stage that its length has room for.
@@ -94,7 +97,10 @@ class System:
         self.space = Space(self.problem, options, self.build, {name: i for i, name in enumerate(names[:-1])})
         self.switches = {name: self.build.boolean(f"({name})") for name in ("memory", "groups", "blocking", "registers", "symmetry")}
         self.layers: dict[tuple[int, bool], _Layer] = {}
+        self.watched: frozenset[int] = frozenset()
+        self._program = None if copies is None else StraightLine(self.space, copies)
         self._stem()
+        self.watch(all_births(problem) if watched is None else watched)
 
     def _stem(self) -> None:
         build, space = self.build, self.space
@@ -106,13 +112,18 @@ class System:
             add_concurrency(space)
             if self.problem.rules.in_order:
                 add_issue_order(space)
-        program = None if self.copies is None else StraightLine(space, self.copies)
-        with build.under(self.switches["memory"]):
-            add_memory(space, self.counted) if program is None else program.add_memory()
-        with build.under(self.switches["registers"]):
-            add_registers(space, self.counted) if program is None else program.add_registers()
         with build.under(self.switches["symmetry"]):
             add_symmetry(space)
+
+    def watch(self, births: frozenset[int]) -> None:
+        """From now on also sum up at these births: op numbers, `straight_line.ORIGIN`."""
+        new = births - self.watched
+        self.watched |= new
+        build, space, program = self.build, self.space, self._program
+        with build.under(self.switches["memory"]):
+            add_memory(space, self.counted, new) if program is None else program.add_memory(new)
+        with build.under(self.switches["registers"]):
+            add_registers(space, self.counted, new) if program is None else program.add_registers(new)
 
     def complete(self, question: Question) -> int:
         """Numbered groups with which no schedule is missed that could answer the question."""
@@ -187,13 +198,18 @@ def assemble(question: Question) -> tuple[Formula, Space]:
     return system.formula(question, system.complete(question)), system.space
 
 
-def make_system(question: Question) -> System:
-    """The system that answers the question, and others like it."""
+def all_births(problem: Problem) -> frozenset[int]:
+    """Every birth at which a memory or registers could be exceeded."""
+    return frozenset(range(len(problem.ops))) | {ORIGIN}
+
+
+def make_system(question: Question, watched: frozenset[int] | None = None) -> System:
+    """The system that answers the question, and others like it; None: watches every birth."""
     copies = None
     if question.options.literal:
         assert question.length is not None, "the published system is about one length"
         copies = -(-question.length // question.ii)
-    return System(question.problem, question.ii, question.options, question.counted, copies)
+    return System(question.problem, question.ii, question.options, question.counted, copies, watched=watched)
 
 
 def _anchor(problem: Problem) -> int:
@@ -244,4 +260,4 @@ def decode(space: Space, model: Model) -> Schedule:
     return Schedule(ii, length, tuple(placements))
 
 
-__all__ = ["Options", "Question", "System", "assemble", "decode", "excesses", "make_system", "stage_limit"]
+__all__ = ["Options", "Question", "System", "all_births", "assemble", "decode", "excesses", "make_system", "stage_limit"]

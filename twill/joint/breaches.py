@@ -25,7 +25,7 @@ def _dependences(problem: Problem, schedule: Schedule) -> Iterator[str]:
         crosses = group[d.src] != group[d.dst]
         spill = problem.spill(d) if crosses and problem.rules.cross_warp else 0
         late = start[d.dst] + d.distance * schedule.ii - start[d.src] < d.delay + spill
-        if late or (crosses and not problem.rules.cross_warp and problem.moves(d)):
+        if late or (crosses and problem.ties(d)):
             yield "D"
 
 

@@ -2,7 +2,7 @@
 
     D   M_v + distance * II - M_u >= delay                              every dependence, whatever its distance (A9)
     S'  g(u) != g(v)  =>  M_v + distance * II - M_u >= delay + spill(u)
-With `cross_warp` off a register value stays in its group: regs(u) > 0  =>  g(u) = g(v), and spills do not arise (A24).
+With `cross_warp` off, and where its op says so, a register value stays in its group: g(u) = g(v), and spills do not arise (A24).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def add_spills(space: Space, *, within: int | None = None) -> None:
     for dep in space.problem.dependences:
         u, v = space.ends(dep)
         together = space.same(u, v)
-        if not crossing and space.problem.moves(dep):
+        if space.problem.ties(dep):
             space.build.require(together)
         spill = space.problem.spill(dep)
         if crossing and spill > 0 and together not in (FALSE, TRUE) and (within is None or dep.distance < within):

@@ -20,10 +20,12 @@ class Excess:
 
     family   "memory", "registers", "sm registers" or "grants"
     counted  the largest number of live instances of one value that matters here: counting up to it makes the formula see the excess
+    birth    op at whose start it is exceeded most, where it is a limit of every phase
     """
 
     family: str
     counted: int
+    birth: str = ""
 
 
 def excesses(problem: Problem, schedule: Schedule) -> list[Excess]:
@@ -70,6 +72,12 @@ class _Live:
         begun = [self.start[d.dst] + d.distance * self.ii for d in leaving]
         return max(1, -(-(max(begun) - min(begun) + op.spill) // self.ii))
 
+    def copies(self, group: int, phase: int) -> int:
+        """Words that a warp of `group` holds as copies of other groups' values at `phase`, when users of them start (A22)."""
+        taken = {(d.src, d.dst, d.distance) for d in self.problem.dependences if self.problem.copies(d)}
+        values = [u for u, x, _ in taken if self.group[x] == group != self.group[u] and self.phase(x) == phase]
+        return sum(-(-self.problem.op(u).registers // self.width[group]) for u in values)
+
     def phase(self, op: str) -> int:
         return self.start[op] % self.ii
 
@@ -86,10 +94,13 @@ def _memory(live: _Live) -> list[Excess]:
             if sum(size * n for size, n in rings) > capacity:
                 found.append(Excess("memory", max(n for _, n in rings)))
             continue
+        worst = (capacity, "", 0)
         for w in held:
             counts = [live.count(op.name, live.phase(w.name)) for op in held]
-            if sum(op.footprint(memory) * n for op, n in zip(held, counts, strict=True)) > capacity:
-                found.append(Excess("memory", max(counts)))
+            load = sum(op.footprint(memory) * n for op, n in zip(held, counts, strict=True))
+            worst = max(worst, (load, w.name, max(counts)), key=lambda at: at[0])
+        if worst[0] > capacity:
+            found.append(Excess("memory", worst[2], worst[1]))
     return found
 
 
@@ -97,10 +108,10 @@ def _registers(live: _Live) -> list[Excess]:
     limits = live.problem.limits
     found: list[Excess] = []
     most = 1
-    for peak, counted in (births := _births(live)).values():
+    for peak, counted, birth in (births := _births(live)).values():
         most = max(most, counted)
         if limits.registers_per_warp is not None and peak > limits.registers_per_warp:
-            found.append(Excess("registers", counted))
+            found.append(Excess("registers", counted, birth))
     peaks = {g: births[g][0] if g in births else 0 for g in live.width}
     if limits.registers_per_sm is not None and sum(live.width[g] * peak for g, peak in peaks.items()) > limits.registers_per_sm:
         found.append(Excess("sm registers", most))
@@ -109,15 +120,17 @@ def _registers(live: _Live) -> list[Excess]:
     return found
 
 
-def _births(live: _Live) -> dict[int, tuple[int, int]]:
-    """By group with values in registers: most 32-bit words of a warp, and the most instances of one value when it is reached."""
-    found: dict[int, tuple[int, int]] = {}
-    for w in (op for op in live.problem.ops if op.registers > 0):
+def _births(live: _Live) -> dict[int, tuple[int, int, str]]:
+    """By group with values in registers: most words of a warp, the most instances of one value when it is reached, and the op born."""
+    found: dict[int, tuple[int, int, str]] = {}
+    users = {d.dst for d in live.problem.dependences if live.problem.copies(d)}
+    for w in (op for op in live.problem.ops if op.registers > 0 or op.name in users):
         g = live.group[w.name]
         mates = [op for op in live.problem.ops if op.registers > 0 and live.group[op.name] == g]
         counts = [live.count(op.name, live.phase(w.name)) for op in mates]
         need = sum(-(-op.registers // live.width[g]) * n for op, n in zip(mates, counts, strict=True))
-        found[g] = max(found.get(g, (0, 0)), (need, max(counts)))
+        need += live.copies(g, live.phase(w.name))
+        found[g] = max(found.get(g, (0, 0, "")), (need, max(counts, default=1), w.name))
     return found
 
 
@@ -127,10 +140,10 @@ def beyond(at_most: Iterable[tuple[str, int]], problem: Problem, schedule: Sched
     if not bounds or register_peak(problem, schedule) <= min(bounds):
         return []
     live = _Live(problem, schedule)
-    return [Excess("objective", max(counted for _, counted in _births(live).values()))]
+    return [Excess("objective", max(counted for _, counted, _ in _births(live).values()))]
 
 
 def register_peak(problem: Problem, schedule: Schedule) -> int:
     """32-bit words that all groups hold at their peaks."""
     live = _Live(problem, schedule)
-    return sum(live.width[g] * peak for g, (peak, _) in _births(live).items())
+    return sum(live.width[g] * peak for g, (peak, *_) in _births(live).items())

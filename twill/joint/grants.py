@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.groups import at_least_as_wide, used
-from twill.joint.registers import demand, has_width, holders, numbered_groups, possible_widths
+from twill.joint.registers import demand, filling, has_width, numbered_groups, possible_widths
 from twill.joint.space import Space
 from twill.problem import GROUP_WIDTHS, RegisterFile
 
@@ -61,7 +61,7 @@ def at_least(space: Space, literals: Sequence[Literal]) -> list[Literal]:
 def _add_peaks(space: Space, file: RegisterFile, cap: int, grants: dict[int, Granted], shared: Granted) -> None:
     """A warp holds no more than the grant of its group leaves to values, whenever a value is born; tiles from before the loop included."""
     build, limit = space.build, file.threads * file.most
-    for w in holders(space):
+    for w in filling(space):
         for g, inside in numbered_groups(space, w):
             for width in possible_widths(space, w):
                 wide = width >= file.warpgroup

@@ -10,16 +10,23 @@ shared memory (`staging`):
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from twill.joint.formula import Literal
 from twill.joint.liveness import count, users
 from twill.joint.space import Space
 from twill.joint.staging import SMEM, slots, staged
 
 
-def add_memory(space: Space, cap: int) -> None:
-    """Add family Q' for every memory; each value is counted up to `cap` instances (see `liveness`)."""
+def add_memory(space: Space, cap: int, births: Container[int]) -> None:
+    """Add family Q' for every memory at these births; each value is counted up to `cap` instances (see `liveness`).
+
+    Rings, which are of no phase, are added once there is any birth.
+    """
     for memory, capacity in space.problem.limits.memories:
         if space.problem.rules.rings:
+            if not births:
+                continue
             rings = [(space.problem.buffer(chain, memory), chain) for chain in space.problem.chains]
             depths = [(size, n) for size, chain in rings if size for n in ring(space, chain, min(cap, capacity // size + 1))]
             if memory == SMEM:
@@ -27,7 +34,7 @@ def add_memory(space: Space, cap: int) -> None:
             space.build.at_most(depths, capacity)
             continue
         held = [(v, op.footprint(memory)) for v, op in enumerate(space.ops) if op.footprint(memory) > 0 and users(space, v)]
-        for w, _ in held:
+        for w in (v for v, _ in held if v in births):
             terms = [(size, n) for v, size in held for n in count(space, v, w, min(cap, capacity // size + 1))]
             space.build.at_most(terms, capacity)
 

@@ -9,10 +9,13 @@ Counts rise only at births, or at time 0 because of the quirk, so there is one s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.space import Space
+
+ORIGIN = -1
+"""Among births: time 0, where nothing need be born."""
 
 Event = tuple[int, int] | None  # (op, copy) that starts, or None for time 0
 
@@ -31,21 +34,21 @@ class StraightLine:
                 self.slow.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
             self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
 
-    def add_memory(self) -> None:
-        """Q: every memory at every event."""
+    def add_memory(self, births: Collection[int]) -> None:
+        """Q: every memory at these births, `ORIGIN` for time 0."""
         for memory, capacity in self.space.problem.limits.memories:
             held = {v: op.footprint(memory) for v, op in enumerate(self.space.ops) if op.footprint(memory) > 0}
-            for event in self._events(list(held)):
+            for event in self._events(held, births):
                 terms = [(size, x) for v, size in held.items() for x in self._instances(v, event)]
                 self.space.build.at_most(terms, capacity)
 
-    def add_registers(self) -> None:
-        """G: every warp group at every event; a value is charged to the group of its producer, ceil(regs / warps of the op) per warp."""
+    def add_registers(self, births: Collection[int]) -> None:
+        """G: every warp group at these births; a value is charged to the group of its producer, ceil(regs / warps of the op) per warp."""
         space, limit = self.space, self.space.problem.limits.registers_per_warp
         if limit is None:
             return
         held = {v: -(-op.registers // op.warps) for v, op in enumerate(space.ops) if op.registers > 0}
-        for event in self._events(list(held)):
+        for event in self._events(held, births):
             for anchor in [event[0]] if event else held:
                 terms = [
                     (share, space.build.both((x, space.same(v, anchor))))
@@ -55,9 +58,10 @@ class StraightLine:
                 ]
                 space.build.at_most(terms, limit)
 
-    def _events(self, ops: list[int]) -> Iterator[Event]:
-        yield None
-        for op in ops:
+    def _events(self, held: Collection[int], births: Collection[int]) -> Iterator[Event]:
+        if ORIGIN in births:
+            yield None
+        for op in (v for v in held if v in births):
             for copy in range(self.copies):
                 yield op, copy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import combinations, pairwise
 
+from twill.bounds.groups import linked
 from twill.joint.space import Space
 from twill.problem import Problem
 
@@ -13,16 +14,20 @@ _SUBTILE = re.compile(r".*/(\d+)")
 
 
 def teams(problem: Problem) -> Teams:
-    """The regular ops of each sub-tile, by their names ("mma.1/0"); empty when there are fewer than two sub-tiles.
+    """The regular ops of each sub-tile, by their names ("mma.1/0"); else the sets that values tie together (`Problem.ties`).
 
-    One group for every sub-tile hands no tile from group to group, and it is what experts write (FlashAttention-3).
+    Empty when there are fewer than two.  One group for every sub-tile hands no tile from group to group, and it is what experts write
+    (FlashAttention-3).
     """
     found: dict[str, list[str]] = {}
     for op in problem.ops:
         match = None if op.variable_latency else _SUBTILE.fullmatch(op.name)
         if match is not None:
             found.setdefault(match[1], []).append(op.name)
-    return tuple(map(tuple, found.values())) if len(found) > 1 else ()
+    if len(found) > 1:
+        return tuple(map(tuple, found.values()))
+    sets = tuple(tuple(op.name for op in ops) for ops in linked(problem) if len(ops) > 1)
+    return sets if len(sets) > 1 else ()
 
 
 def require_teams(space: Space, chosen: Teams) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import tempfile
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +31,8 @@ class Cbc:
     @property
     def name(self) -> str:
         """Name with the version of PuLP, which fixes that of CBC."""
+        import importlib.metadata
+
         return f"CBC of PuLP {importlib.metadata.version('pulp')}"
 
     def solve(self, question: Question, *, time_limit: float | None, strict: bool) -> Reply:
@@ -45,6 +44,9 @@ class Cbc:
             raise SolverError(f"the files that CBC reads and writes cannot be made: {reason}.", remedy="Set TMPDIR.") from error
 
     def _solve(self, question: Question, time_limit: float | None, strict: bool) -> Reply:
+        import tempfile
+        import warnings
+
         import pulp
 
         with warnings.catch_warnings():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import pickle
 import sys
@@ -13,19 +12,27 @@ from twill.modulo.question import Question, Reply
 
 
 class CpSat:
-    """CP-SAT with one worker thread and a fixed seed."""
+    """CP-SAT with one worker thread and a fixed seed.
+
+    effort  limit of a question in CP-SAT's deterministic time, instead of seconds: the same reply on every machine
+    """
 
     exact = True
+
+    def __init__(self, effort: float | None = None) -> None:
+        self.effort = effort
 
     @property
     def name(self) -> str:
         """Name with version."""
+        import importlib.metadata
+
         return f"CP-SAT {importlib.metadata.version('ortools')}"
 
     def solve(self, question: Question, *, time_limit: float | None, strict: bool) -> Reply:
         """See `question.Solver`; CP-SAT knows no tolerances, so `strict` changes nothing."""
         command = [sys.executable, "-m", "twill.modulo.cpsat_worker"]
-        ended = run(command, pickle.dumps((question, time_limit)), time_limit)
+        ended = run(command, pickle.dumps((question, time_limit, self.effort)), time_limit if self.effort is None else None)
         if ended is None:
             return Reply("not solved", {}, comment="CP-SAT did not stop at its time limit")
         status, output = ended

@@ -1,6 +1,6 @@
 """Child process: stage 1 in CP-SAT, with residues and intervals on the circle of II phases.
 
-Reads a pickled (Question, time limit) from standard input, writes one JSON object.  The formulation shares nothing with
+Reads a pickled (Question, time limit, effort) from standard input, writes one JSON object.  The formulation shares nothing with
 the linear model but the windows of the starts:
 
     start_v = residue_v + II * stage_v,  0 <= residue_v < II
@@ -25,11 +25,11 @@ _STATUS = {cp_model.OPTIMAL: "optimal", cp_model.FEASIBLE: "feasible", cp_model.
 
 def main() -> None:
     """Answer one question."""
-    question, time_limit = pickle.loads(sys.stdin.buffer.read())
-    json.dump(decide(question, time_limit), sys.stdout)
+    question, time_limit, effort = pickle.loads(sys.stdin.buffer.read())
+    json.dump(decide(question, time_limit, effort), sys.stdout)
 
 
-def decide(question: Question, time_limit: float | None) -> dict[str, Any]:
+def decide(question: Question, time_limit: float | None, effort: float | None = None) -> dict[str, Any]:
     """Status, starts by op name and length of the shortest schedule that the question allows."""
     model = cp_model.CpModel()
     ops, ii = question.problem.ops, question.ii
@@ -49,7 +49,7 @@ def decide(question: Question, time_limit: float | None) -> dict[str, Any]:
     for unit, capacity in question.problem.limits.units:
         _add_unit(model, question.problem, ii, residues, unit, capacity)
     model.minimize(length)
-    return _solve(model, [op.name for op in ops], starts, length, time_limit)
+    return _solve(model, [op.name for op in ops], starts, length, time_limit, effort)
 
 
 def _add_unit(model: Any, problem: Problem, ii: int, residues: list[Any], unit: str, capacity: int) -> None:
@@ -82,11 +82,13 @@ def _phase(model: Any, residue: Any, row: Reservation, ii: int) -> Any:
     return phase
 
 
-def _solve(model: Any, names: list[str], starts: list[Any], length: Any, time_limit: float | None) -> dict[str, Any]:
+def _solve(model: Any, names: list[str], starts: list[Any], length: Any, time_limit: float | None, effort: float | None) -> dict[str, Any]:
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
-    if time_limit is not None:
+    if effort is not None:
+        solver.parameters.max_deterministic_time = effort
+    elif time_limit is not None:
         solver.parameters.max_time_in_seconds = time_limit
     status = _STATUS.get(solver.solve(model), "not solved")
     if status in ("infeasible", "not solved"):

@@ -24,8 +24,9 @@ def smallest_ii(
     *,
     upper: int | None = None,
     time_limit: float | None = None,
+    effort: float | None = None,
     solver: Solver | None = None,
-    method: str = "cbc",
+    method: str = "auto",
     cross_check: bool = True,
 ) -> ModuloAnswer:
     """The smallest interval from `lower` on that has a modulo schedule, and the shortest schedule there.
@@ -45,7 +46,7 @@ def smallest_ii(
 
     def at(ii: int) -> ModuloAnswer:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        return shortest(problem, ii, time_limit=left, solver=solver, method=method, cross_check=cross_check)
+        return shortest(problem, ii, time_limit=left, effort=effort, solver=solver, method=method, cross_check=cross_check)
 
     last = max(lower, sequential_ii(problem)) if upper is None else upper
     answer = _ascend(at, lower, last, growth=2 if monotone(problem) else 1)

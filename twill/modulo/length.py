@@ -1,6 +1,7 @@
 """The shortest modulo schedule at one interval, with proof.
 
-1. Exact reasoning first: slow dependence cycles, overloaded units, and the floor, the least length that windows leave open.
+1. Exact reasoning first: slow dependence cycles, overloaded units, the floor, which is the least length that windows leave open, and
+   branching on what is left (`branch`) as long as that takes no longer than a solver.
 2. The solver minimises the length between the floor and a horizon close above it, where windows are narrow; when there is nothing,
    the horizon moves up, the last time so far that no schedule is missed.
 3. Every schedule is re-checked exactly, and CP-SAT must confirm what a floating-point solver excludes.
@@ -14,6 +15,7 @@ from dataclasses import replace
 
 from twill.bounds.recurrence import broken_recurrence
 from twill.errors import SolverError
+from twill.modulo import exact
 from twill.modulo.answer import EXACT, ModuloAnswer
 from twill.modulo.cbc import HORIZON_LIMIT, Cbc
 from twill.modulo.circle import overload
@@ -31,21 +33,24 @@ def shortest(
     ii: int,
     *,
     time_limit: float | None = None,
+    effort: float | None = None,
     solver: Solver | None = None,
-    method: str = "cbc",
+    method: str = "auto",
     cross_check: bool = True,
 ) -> ModuloAnswer:
     """The shortest schedule of `problem` at interval `ii` under dependences and unit capacities.
 
-    method       "cbc" (mixed-integer linear model) or "cpsat" (constraint model in exact integers)
+    method       "auto" (branching, and CBC where that takes long), "cbc" (mixed-integer linear model) or "cpsat" (constraint model in
+                 exact integers)
     solver       used instead of `method` when given
+    effort       instead of a time limit: no solver but CP-SAT, each question with so much of its deterministic time
     cross_check  CP-SAT confirms that there is no schedule, or no shorter one, when another solver says so
 
     A reply that does not survive the exact check is asked for once more with tighter tolerances.  Where CBC does not answer, or gives
     up after a fixed number of nodes, CP-SAT is asked.
     Raises SolverError when no reply survives; ValueError for an interval below 1 or an unknown method.
     """
-    if ii < 1 or method not in ("cbc", "cpsat"):
+    if ii < 1 or method not in ("auto", "cbc", "cpsat"):
         raise ValueError(f'no stage 1 at interval {ii} with method "{method}"')
     if not problem.ops:
         return ModuloAnswer("optimal", ii, 0, detail="there is nothing to schedule")
@@ -56,12 +61,30 @@ def shortest(
     floor = stage.floor()
     if floor is None:
         return ModuloAnswer("infeasible", ii, detail="dependences and exclusive units contradict each other")
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    asked = _Asked(_solvers(method, solver, stage.complete), deadline)
+    if method == "auto" and solver is None:
+        reasoned = _reasoned(stage, floor)
+        if reasoned is not None:
+            return reasoned
+    deadline = None if time_limit is None or effort is not None else time.monotonic() + time_limit
+    asked = _Asked([CpSat(effort)] if effort is not None else _solvers(method, solver, stage.complete), deadline)
     answer = _answer(ii, floor, _search(stage, asked, floor), asked)
     if cross_check and asked.inexact:
         answer = _confirm(stage, answer, floor, _Asked([CpSat()], deadline))
     return answer
+
+
+def _reasoned(stage: Stage, floor: int) -> ModuloAnswer | None:
+    """What branching shows; None when it does not come to an end."""
+    search = stage.branching(floor)
+    if search is None or not search.run(stage.complete):
+        return None
+    if not search.starts:
+        return ModuloAnswer("infeasible", stage.ii, detail=f"no schedule of any length: {EXACT}")
+    broken = exact.broken(stage.problem, stage.ii, search.starts)
+    if broken is not None:
+        raise SolverError(f"Stage 1 at II = {stage.ii} made a schedule that breaks the problem: {broken}.", remedy="Please report it.")
+    detail = _TIGHT if search.length == floor else f"no shorter one: {EXACT}"
+    return ModuloAnswer("optimal", stage.ii, search.length, search.starts, search.length, stage.ii, detail=detail)
 
 
 class _Asked:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twill.bounds.gaps import Gaps
 from twill.bounds.paths import Arc as Precedence
-from twill.bounds.paths import Gaps
 from twill.modulo.circle import Arc, Peak, Separation
 from twill.modulo.windows import Windows
 
@@ -61,10 +61,10 @@ def linear_model(
     build = _Builder(windows.ii)
     count, origin, end = windows.origin, windows.origin, windows.end
     for v in range(count):
-        build.column(f"start_{v}", int(gaps[origin, v]), -int(gaps[v, origin]), whole=False)
-    objective = build.column("length", floor, -int(gaps[end, origin]), whole=False)
+        build.column(f"start_{v}", gaps[origin, v], -gaps[v, origin], whole=False)
+    objective = build.column("length", floor, -gaps[end, origin], whole=False)
     for v in range(count):
-        build.row([(1, objective), (-1, v)], int(gaps[v, end]), None)
+        build.row([(1, objective), (-1, v)], gaps[v, end], None)
     for u, v, gap in precedences:
         if u != v and gap > build.columns[v].low - build.columns[u].high:
             build.row([(1, v), (-1, u)], gap, None)
@@ -110,7 +110,7 @@ class _Builder:
     def _distance(self, label: str, at: Arc, arc: Arc, gaps: Gaps) -> list[tuple[int, int]]:
         """Terms of the distance on the circle from the start of `arc` to that of `at`, less the difference of their offsets."""
         shift = at.offset - arc.offset
-        least, most = int(gaps[arc.op, at.op]) + shift, -int(gaps[at.op, arc.op]) + shift
+        least, most = gaps[arc.op, at.op] + shift, -gaps[at.op, arc.op] + shift
         # 0 <= x + k * II <= II - 1 for some x in [least, most].
         turn = self.column(f"turn_{label}", -(most // self.ii), -(least // self.ii), whole=True)
         return [(1, at.op), (-1, arc.op), (self.ii, turn)]

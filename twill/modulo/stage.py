@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from twill.bounds.recurrence import plain_weights
+from twill.modulo.branch import Branching
 from twill.modulo.circle import circles, peaks, separations
 from twill.modulo.linear import linear_model
 from twill.modulo.question import Question
@@ -45,6 +46,10 @@ class Stage:
                 high = middle
         return high
 
+    def branching(self, floor: int) -> Branching | None:
+        """An exact search from `floor` on; None when units of several servers ask for more than pairs of ops can say."""
+        return None if self._peaks else Branching(self._windows, floor)
+
     def excludes(self, length: int) -> bool:
         """Whether exact reasoning shows that no schedule is as short as `length`; False says nothing."""
         return self._windows.excludes(length)
@@ -66,8 +71,8 @@ class Stage:
             self.ii,
             floor,
             horizon,
-            tuple(int(gaps[origin, v]) for v in range(count)),
-            tuple(-int(gaps[v, origin]) for v in range(count)),
+            tuple(gaps[origin, v] for v in range(count)),
+            tuple(-gaps[v, origin] for v in range(count)),
             linear_model(self._windows, gaps, self._arcs, self._pairs, self._peaks, floor),
         )
 

@@ -20,6 +20,11 @@ _PARTNERS = 8  # as many sub-tiles as loops have, and more; looking for more amo
 _Links = list[list[tuple[bool, tuple[int, ...], int]]]  # per node: (outgoing, what the dependence is like, other node)
 
 
+def colours(problem: Problem) -> list[int]:
+    """Colours of the ops in the joint problem: ops that an automorphism maps to each other have the same one."""
+    return _refine([replace(op, name="") for op in problem.ops], _links(problem, True))
+
+
 def interchangeable(problem: Problem, *, joint: bool = False) -> tuple[int, ...]:
     """Op numbers of which the first may be taken to start no later than the others; () when no symmetry was found.
 

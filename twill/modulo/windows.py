@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from twill.bounds.paths import Arc, Gaps, longest_paths
+from twill.bounds.gaps import Gaps, Separations
+from twill.bounds.paths import Arc, longest_paths
 from twill.modulo.circle import Separation
 from twill.problem import Problem
 
@@ -36,20 +35,26 @@ class Windows:
         self.origin, self.end = count, count + 1
         frame = [(self.origin, v, 0) for v in range(count)] + [(v, self.end, op.span) for v, op in enumerate(problem.ops)]
         self._alone = longest_paths(count + 2, [*arcs, *frame])
-        self._first = np.array([p.first for p in pairs], dtype=np.int64)
-        self._second = np.array([p.second for p in pairs], dtype=np.int64)
-        self._low = np.array([p.low for p in pairs], dtype=np.int64)
-        self._high = np.array([p.high for p in pairs], dtype=np.int64)
+        self._pairs = Separations(ii, *(tuple(getattr(p, name) for p in pairs) for name in ("first", "second", "low", "high")))
 
     @property
     def shortest(self) -> int:
         """Length of an iteration that dependences alone enforce."""
-        return int(self._alone[self.origin, self.end])
+        return self._alone[self.origin, self.end]
+
+    @property
+    def size(self) -> int:
+        """Entries that one pass over the matrix and the separations looks at."""
+        return (self.end + 1) ** 2 + len(self._pairs.first)
+
+    def slack(self, q: int) -> int:
+        """How far the difference of separation `q` may vary within one turn."""
+        return self._pairs.high[q] - self._pairs.low[q]
 
     def at(self, horizon: int) -> Gaps | None:
         """gaps[u, v] = least t_v - t_u when the iteration lasts at most `horizon` cycles; None when it cannot."""
         gaps = self._alone.copy()
-        if not self._tighten(gaps, self.end, self.origin, -horizon) or not self._settle(gaps):
+        if not gaps.tighten(self.end, self.origin, -horizon) or not self.settle(gaps):
             return None
         return None if self._overfull(gaps, horizon) else gaps
 
@@ -58,7 +63,7 @@ class Windows:
         rows: dict[str, list[tuple[int, int, int]]] = {}
         for v, op in enumerate(self._problem.ops):
             for row in op.reservations:
-                head, tail = int(gaps[self.origin, v]) + row.offset, int(gaps[v, self.end]) - row.offset - row.duration
+                head, tail = gaps[self.origin, v] + row.offset, gaps[v, self.end] - row.offset - row.duration
                 rows.setdefault(row.unit, []).append((head, tail, row.duration * row.amount))
         for unit, latest_first in ((unit, sorted(found, reverse=True)) for unit, found in rows.items()):
             capacity = self._problem.limits.unit_capacity(unit)
@@ -90,61 +95,31 @@ class Windows:
             first, last = self.turns(kept)[q]
             if first == last:
                 break
-            if self._limited(kept, q, first, first) is None:
-                kept = self._limited(kept, q, first + 1, last)
-            elif self._limited(kept, q, last, last) is None:
-                kept = self._limited(kept, q, first, last - 1)
+            if self.limited(kept, q, first, first) is None:
+                kept = self.limited(kept, q, first + 1, last)
+            elif self.limited(kept, q, last, last) is None:
+                kept = self.limited(kept, q, first, last - 1)
             else:
                 break
         return kept
 
-    def _limited(self, gaps: Gaps, q: int, first: int, last: int) -> Gaps | None:
+    def limited(self, gaps: Gaps, q: int, first: int, last: int) -> Gaps | None:
         """A copy of `gaps` with the turn of pair `q` limited to first .. last; None on a contradiction."""
-        u, v, copy = self._first[q], self._second[q], gaps.copy()
-        fits = self._tighten(copy, u, v, self._low[q] - last * self.ii) and self._tighten(copy, v, u, first * self.ii - self._high[q])
-        return copy if fits and self._settle(copy) else None
+        pairs, copy = self._pairs, gaps.copy()
+        u, v = pairs.first[q], pairs.second[q]
+        fits = copy.tighten(u, v, pairs.low[q] - last * self.ii) and copy.tighten(v, u, first * self.ii - pairs.high[q])
+        return copy if fits and self.settle(copy) else None
 
-    def _settle(self, gaps: Gaps) -> bool:
+    def settle(self, gaps: Gaps) -> bool:
         """Apply the separation rule until nothing changes; False on a contradiction."""
         for _ in range(_SWEEPS):
-            changed = self._sweep(gaps)
-            if changed is None:
+            found = gaps.loose(self._pairs)
+            if found is None or not all(gaps.tighten(*arc) for arc in found):
                 return False
-            if not changed:
+            if not found:
                 break
         return True
 
     def turns(self, gaps: Gaps) -> list[tuple[int, int]]:
         """First and last turn that each separation has left under `gaps`."""
-        first, last = self._turns(gaps)
-        return list(zip(first.tolist(), last.tolist(), strict=True))
-
-    def _turns(self, gaps: Gaps) -> tuple[Gaps, Gaps]:
-        least, most = gaps[self._first, self._second], -gaps[self._second, self._first]
-        return -((most - self._low) // self.ii), (self._high - least) // self.ii
-
-    def _sweep(self, gaps: Gaps) -> bool | None:
-        """Apply the separation rule to all pairs once: whether something changed, None on a contradiction."""
-        first, last = self._turns(gaps)
-        if (first > last).any():
-            return None
-        least, most = self._low - last * self.ii, self._high - first * self.ii
-        forward = least > gaps[self._first, self._second]
-        backward = -most > gaps[self._second, self._first]
-        for q in np.flatnonzero(forward):
-            if not self._tighten(gaps, self._first[q], self._second[q], least[q]):
-                return None
-        for q in np.flatnonzero(backward):
-            if not self._tighten(gaps, self._second[q], self._first[q], -most[q]):
-                return None
-        return bool(forward.any() or backward.any())
-
-    @staticmethod
-    def _tighten(gaps: Gaps, u: int, v: int, gap: int) -> bool:
-        """Require t_v - t_u >= gap and close; False on a contradiction."""
-        if gap <= gaps[u, v]:
-            return True
-        if gap + gaps[v, u] > 0:
-            return False
-        np.maximum(gaps, gaps[:, u : u + 1] + gap + gaps[v : v + 1, :], out=gaps)
-        return True
+        return gaps.turns(self._pairs)

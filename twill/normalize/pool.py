@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from twill.clock import Clock, scaled
 from twill.problem import Op, Problem, Reservation
 
 
@@ -106,7 +107,7 @@ def spill_entries(problem: Problem) -> list[Entry]:
 
 def clocks(problem: Problem, values: Mapping[Key, int]) -> tuple[Clock, ...]:
     """The clock of every op under `values`."""
-    return tuple(Clock.of(op, number, values) for number, op in enumerate(problem.ops))
+    return tuple(_clock(op, number, values) for number, op in enumerate(problem.ops))
 
 
 def rebuilt(problem: Problem, values: Mapping[Key, int]) -> Problem:
@@ -122,7 +123,7 @@ def rebuilt(problem: Problem, values: Mapping[Key, int]) -> Problem:
 
 
 def _op(op: Op, number: int, values: Mapping[Key, int]) -> Op:
-    time = Clock.of(op, number, values)
+    time = _clock(op, number, values)
     return replace(
         op,
         reservations=tuple(
@@ -137,41 +138,17 @@ def _op(op: Op, number: int, values: Mapping[Key, int]) -> Op:
     )
 
 
-@dataclass(frozen=True)
-class Clock:
-    """The new cycle of every old cycle of one op: (old end, new end) of its runs, in order, from (0, 0) on."""
-
-    cycles: int
-    ends: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, op: Op, number: int, values: Mapping[Key, int]) -> Clock:
-        """The clock of `op`, op `number`, under `values`."""
-        whole = values.get(("op", number, 0))
-        ends = [(0, 0)]
-        for part, run in enumerate(runs(op)):
-            length = values.get(("run", number, part))
-            if whole is not None:
-                new = _scaled(run.end, whole, op.cycles)
-            elif length is not None:
-                new = ends[-1][1] + length
-            else:
-                new = ends[-1][1] + _scaled(run.end - run.begin, ends[-1][1], ends[-1][0])
-            ends.append((run.end, new))
-        return cls(op.cycles, tuple(ends))
-
-    def at(self, cycle: int) -> int:
-        """The new cycle of old cycle `cycle`, exact at the ends of runs; inside a run rounded up, so that no issue time vanishes."""
-        for (begin, new_begin), (end, new_end) in pairwise(self.ends):
-            if cycle <= end:
-                return new_begin - (-(cycle - begin) * (new_end - new_begin) // (end - begin)) if cycle > begin else new_begin
-        return self.ends[-1][1]
-
-    def stretched(self, cycles: int) -> int:
-        """As many cycles as `cycles` are, when the span is the measure."""
-        return _scaled(cycles, self.at(self.cycles), self.cycles)
-
-
-def _scaled(cycles: int, new: int, old: int) -> int:
-    """`cycles` times new / old, halves rounded up; nothing to go by: 0."""
-    return (2 * cycles * new + old) // (2 * old) if old else 0
+def _clock(op: Op, number: int, values: Mapping[Key, int]) -> Clock:
+    """The clock of `op`, op `number`, under `values`."""
+    whole = values.get(("op", number, 0))
+    ends = [(0, 0)]
+    for part, run in enumerate(runs(op)):
+        length = values.get(("run", number, part))
+        if whole is not None:
+            new = scaled(run.end, whole, op.cycles)
+        elif length is not None:
+            new = ends[-1][1] + length
+        else:
+            new = ends[-1][1] + scaled(run.end - run.begin, ends[-1][1], ends[-1][0])
+        ends.append((run.end, new))
+    return Clock(op.cycles, tuple(ends))

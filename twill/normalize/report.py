@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from twill.normalize.pool import Clock
+from twill.clock import Clock
 from twill.problem import Problem
 
 

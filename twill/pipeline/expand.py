@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from twill.errors import Unsupported
 from twill.graph.loopgraph import LoopGraph
 from twill.pipeline.bodies import Bodies, add_guards, add_ops, add_ring, add_tokens, stages
+from twill.pipeline.entries import ahead
 from twill.pipeline.kernel import Kernel
 from twill.pipeline.layout import laid_out
 from twill.pipeline.orders import shared, tokens
@@ -19,12 +20,20 @@ from twill.pipeline.timeline import Timeline, timeline
 from twill.problem import Problem
 from twill.schedule import Schedule
 
+FREE = "groups issue to shared units when they are ready: the order of the schedule is not forced"
+"""What a program says of itself whose groups take no turns."""
 
-def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None, *, file: File = HOPPER) -> PipelinedProgram:
+
+def expand(
+    problem: Problem, schedule: Schedule, graph: LoopGraph | None = None, *, file: File = HOPPER, in_turn: bool = True
+) -> PipelinedProgram:
     """The program that executes `schedule`.
 
-    graph  the loop that `problem` was priced from; without it the program has no ops of a kernel, only their names
-    file   register file that grants are made from
+    graph    the loop that `problem` was priced from; without it the program has no ops of a kernel, only their names
+    file     register file that grants are made from
+    in_turn  groups keep the schedule's order on units that they share; else they issue when they are ready: values are handed over as
+             before, so that results are the same.  Where the hardware's own queue orders groups well, turns cost more than they bring
+             (attention forward with two groups: 1.2 % of the cycles on an H200); elsewhere they pay (matrix products)
 
     Raises BadInput for a schedule that breaks a dependence or belongs to something else, Unsupported when rings do not fit into a
     memory or orders need too many named barriers.
@@ -35,14 +44,16 @@ def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None,
     bodies = Bodies(at)
     add_ops(bodies, found)
     made = [add_ring(bodies, ring) for ring in found]
-    turns = tokens(at, found, {g: bodies.body(g) for g in tl.groups})
+    turns = tokens(at, found, {g: bodies.body(g) for g in tl.groups}) if in_turn else ()
     add_tokens(bodies, turns)
     add_guards(bodies, found, [buffer for buffer, _ in made])
     buffers, channels = [buffer for buffer, _ in made], [channel for _, several in made for channel in several]
     around = Outside(dict(tl.width))
     if graph is not None:
-        around = outside(tl, Kernel(graph), found, {buffer.name: buffer for buffer in buffers}, channels)
+        kernel = Kernel(graph)
+        around = outside(tl, kernel, found, {buffer.name: buffer for buffer in buffers}, channels)
         buffers, channels = with_initial(buffers, channels, around.initial)
+        around.buffers = ahead(kernel, buffers, around.buffers, around.channels, _room(tl, graph, "smem"))
     _check_room(tl, around, buffers, graph)
     placed = laid_out([*buffers, *around.buffers], [*channels, *around.channels])
     groups = _groups(tl, bodies, around, file)
@@ -56,7 +67,7 @@ def expand(problem: Problem, schedule: Schedule, graph: LoopGraph | None = None,
         channels=placed[1],
         tokens=turns,
         loop=None if graph is None else graph.loop,
-        decisions=tuple(_decisions(tl, found, groups, turns)),
+        decisions=(*_decisions(tl, found, groups), *(_turns(tl, turns) if in_turn else (FREE,))),
     )
 
 
@@ -65,12 +76,16 @@ def _check_room(tl: Timeline, around: Outside, buffers: list[Buffer], graph: Loo
     warps = sum(width for group, width in around.widths.items() if group > 0)
     if warps > tl.problem.limits.warps and set(around.widths) - set(tl.groups):
         raise Unsupported(f"the code around the loop needs a warp group of its own: {warps} warps, there are {tl.problem.limits.warps}.")
-    resident = dict(graph.resident) if graph is not None else {}
-    for memory, left in tl.problem.limits.memories if around.buffers else ():
+    for memory, _ in tl.problem.limits.memories if around.buffers else ():
         needed = sum(buffer.slot * buffer.slots for buffer in (*buffers, *around.buffers) if buffer.memory == memory)
-        if needed > left + resident.get(memory, 0):
-            room = left + resident.get(memory, 0)
+        if needed > (room := _room(tl, graph, memory)):
             raise Unsupported(f"{memory}: the rings of the schedule and the code around the loop need {needed:,}, there are {room:,}.")
+
+
+def _room(tl: Timeline, graph: LoopGraph | None, memory: str) -> int:
+    """What all rings in a memory can have, tiles from before the loop included; nothing where the machine does not say."""
+    resident = {} if graph is None else dict(graph.resident)
+    return dict(tl.problem.limits.memories).get(memory, 0) + resident.get(memory, 0)
 
 
 def _sites(problem: Problem, graph: LoopGraph | None) -> tuple[OpSite, ...]:
@@ -126,7 +141,7 @@ def _role(tl: Timeline, group: int) -> str:
     return "mma" if kinds == {"mma"} else "compute"
 
 
-def _decisions(tl: Timeline, found: tuple[Ring, ...], groups: tuple[Group, ...], turns: tuple[Token, ...]) -> list[str]:
+def _decisions(tl: Timeline, found: tuple[Ring, ...], groups: tuple[Group, ...]) -> list[str]:
     said = []
     for ring in found:
         if ring.copied:
@@ -138,6 +153,12 @@ def _decisions(tl: Timeline, found: tuple[Ring, ...], groups: tuple[Group, ...],
     for group in groups:
         if not group.body:
             said.append(f"group {group.index}, {group.warps} warps, only executes code around the loop: no other is wide enough")
+    return said
+
+
+def _turns(tl: Timeline, turns: tuple[Token, ...]) -> list[str]:
+    """How the schedule's order on shared units is kept."""
+    said = []
     for unit in shared(tl):
         mine = [token for token in turns if token.unit == unit]
         how = f"{len(mine)} tokens" if len(mine) > 1 else "1 token" if mine else "what they hand over"

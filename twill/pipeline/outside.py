@@ -281,21 +281,41 @@ class _Planner:
     # ---------------------------------------------------------------------------------------------------------------- resident tiles
     def _tiles(self) -> None:
         """Tiles that are filled before the loop and read in it, or behind it."""
-        users: dict[int, list[int]] = {}
-        for group, needs in sorted(self.needed.items()):
-            for tile in needs.tiles:
-                users.setdefault(tile, []).append(group)
-        for tile, groups in sorted(users.items()):
-            self._tile(tile, groups)
+        # A tile that is filled from registers may need another one, which stands before it.
+        done: set[int] = set()
+        while left := {tile for needs in self.needed.values() for tile in needs.tiles} - done:
+            tile = max(left)
+            done.add(tile)
+            self._tile(tile, sorted(group for group, needs in self.needed.items() if tile in needs.tiles))
 
     def _tile(self, tile: int, groups: list[int]) -> None:
         alloc = self.kernel.program.definitions[tile]
         type_ = self.kernel.program.type(tile)
         if not isinstance(type_, MemDesc) or type_.space != "shared":
             raise Unsupported(f"{alloc.name} fills a buffer in tensor memory before the loop.", place=self.kernel.place(alloc))
-        name, load = self.kernel.name(tile), self.kernel.is_copied_in(alloc)
+        load = self.kernel.is_copied_in(alloc)
         if load is None:
-            raise Unsupported(f"{alloc.name} fills a buffer from registers before the loop.", place=self.kernel.place(alloc))
+            self._written_tile(tile, alloc, type_.bytes, groups)
+        else:
+            self._copied_tile(tile, alloc, load, groups)
+
+    def _written_tile(self, tile: int, alloc: Operation, size: int, groups: list[int]) -> None:
+        """A tile that the threads of the group that needs it write.  The fences are for all that its warps do at different times."""
+        if len(groups) > 1:
+            message = f"{alloc.name} fills a buffer from registers before the loop, and {len(groups)} warp groups read it."
+            raise Unsupported(message, place=self.kernel.place(alloc), remedy="Split the loop body into sub-tiles.")
+        (group,), name = groups, self.kernel.name(tile)
+        self.made.buffers.append(Buffer(name, SMEM, size, 1, (Part(name, 0, size),), entry=True))
+        self.needed[group].add(self.kernel.needs(alloc.operands))
+        if self.kernel.program.parents[self.kernel.loop.index].name != "tt.func":
+            self._add(group, alloc.index, Fence(0, 0, name), behind=False)
+        self._run(group, alloc, behind=False, into=name, value=name)
+        self._add(group, alloc.index, Fence(0, 0, name), behind=False)
+
+    def _copied_tile(self, tile: int, alloc: Operation, load: Operation, groups: list[int]) -> None:
+        """A tile that TMA fills."""
+        name, type_ = self.kernel.name(tile), self.kernel.program.type(tile)
+        assert isinstance(type_, MemDesc)
         producer = 0 if 0 in self.made.widths else groups[0]
         tensor = {g: any(self.tl.queues[node.name] is Queue.TENSOR for node in self._readers(g, tile)) for g in groups}
         arrivals = sum(1 if tensor[g] else self.made.widths[g] for g in groups)
@@ -308,9 +328,14 @@ class _Planner:
         self._run(producer, load, behind=False)
         self._run(producer, alloc, behind=False, queue=Queue.TMA, into=name, value=name)
         for group in groups:
-            self._add(group, LAST, Wait(0, 0, name), behind=False)
+            self._add(group, self._first_use(group, tile), Wait(0, 0, name), behind=False)
             by, count = (By.COMMIT, 1) if tensor[group] else (By.THREADS, self.made.widths[group])
             self._add(group, LAST if self._used_behind(group, tile) else FIRST, Release(0, 0, name, by, count), behind=True)
+
+    def _first_use(self, group: int, tile: int) -> int:
+        """Where before the loop a group waits for a tile: at the first op that reads it there, else right before the loop."""
+        runs = (self.kernel.program.operations[index] for index in self.needed[group].runs)
+        return min((op.index - 1 for op in runs if tile in op.operands and op.index < self.kernel.loop.index), default=LAST)
 
     def _readers(self, group: int, tile: int) -> list[Node]:
         """Nodes of a group that read a tile."""

@@ -138,13 +138,18 @@ def _wants(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[Place]:
     tl = at.tl
     for dep in tl.users[op]:
         follows = tl.queues[op].ordered and tl.queues[dep.dst] is tl.queues[op] and not dep.blocking
-        if tl.group[dep.dst] == tl.group[op] and not follows:
+        if tl.group[dep.dst] == tl.group[op] and not follows and not _of_issue(tl, dep):
             yield at.at(dep.dst, -1, dep.distance)
     for ring in found:
         if ring.values == (op,) and ring.copied:
             yield at.at_copy(ring, -1)
         elif ring.values == (op,):
             yield _behind(at, op, ring.ready)
+
+
+def _of_issue(tl: Timeline, dep: Dependence) -> bool:
+    """Whether a dependence only wants its source to have been issued, which the order of a group's program is enough for."""
+    return not dep.carries_value and not dep.blocking and dep.delay <= tl.ops[dep.src].issue
 
 
 def _limits(at: Places, op: str, found: tuple[Ring, ...]) -> Iterable[tuple[int, int]]:

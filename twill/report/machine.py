@@ -66,7 +66,8 @@ def _rules(rules: Sequence[CostRule]) -> Table:
         kinds = (("asynchronous", rule.asynchronous), ("variable latency", rule.variable_latency), ("consumers wait", rule.blocking))
         marks = ", ".join([rule.unit or "no unit", *(mark for mark, on in kinds if on)])
         row(table, rule.kind, "", marks)
-        for name in ("occupancy", "latency", "issue"):
-            row(table, "", name, getattr(rule, name))
+        for name in ("occupancy", "latency", "issue", "held"):
+            if name != "held" or rule.held != "issue":
+                row(table, "", name, getattr(rule, name))
         row(table, "", rule.quality, rule.source)
     return table

@@ -39,6 +39,10 @@ def units(audit: Audit) -> list[RenderableType]:
     return [heading("Units", "busy server-cycles in one II"), table]
 
 
+CLOSE = 0.95
+"""Share of the II from which on what fills it is said to set it: the rest is what does not fit exactly."""
+
+
 def limiting(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:
     """Under the rule `in_order`: whether a shared unit or the own chain of a warp group sets the II (formulation 4.8)."""
     if not problem.rules.in_order or not audit.units:
@@ -46,13 +50,16 @@ def limiting(problem: Problem, schedule: Schedule, audit: Audit) -> list[Rendera
     unit = max(audit.units, key=lambda use: use.share(audit.ii))
     chains = {use.group: sum(problem.op(op).issue for op in use.ops) for use in audit.groups}
     group = max(chains, key=lambda g: (chains[g], -g))
-    if -(-unit.busy // max(1, unit.capacity)) == schedule.ii:
-        sets = f"the shared unit {unit.unit}, which is never idle"
-    elif chains[group] == schedule.ii:
-        sets = f"the own chain of group {group}, which issues without a pause"
+    shared, chain = -(-unit.busy // max(1, unit.capacity)), chains[group]
+    if max(shared, chain) < CLOSE * schedule.ii:
+        text = f"neither the shared unit {unit.unit} ({shared} cycles) nor a group's own chain ({chain}, group {group}) alone"
+    elif shared >= chain:
+        idle = "which is never idle" if shared == schedule.ii else f"{shared} cycles"
+        text = f"the shared unit {unit.unit}, {idle}; the longest own chain is that of group {group}, {chain} cycles"
     else:
-        sets = f"neither a unit alone ({unit.unit}: {unit.busy}) nor a group's own chain"
-    return [Text(f"\nThe II of {schedule.ii} is set by {sets}; the longest own chain is that of group {group}, {chains[group]} cycles.")]
+        idle = "which issues without a pause" if chain == schedule.ii else f"{chain} cycles"
+        text = f"the own chain of group {group}, {idle}; the busiest shared unit is {unit.unit}, {shared} cycles"
+    return [Text(f"\nThe II of {schedule.ii} is set by {text}.")]
 
 
 def groups(problem: Problem, schedule: Schedule, audit: Audit) -> list[RenderableType]:

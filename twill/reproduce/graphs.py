@@ -23,9 +23,9 @@ def _graph(name: str, parts: int) -> LoopGraph:
     return split(graph, parts) if parts > 1 else graph
 
 
-def kernel(name: str, machine: str, parts: int = 1) -> Problem:
-    """The loop of a bundled kernel in `parts` sub-tiles, under the rules of the hardware."""
-    return costs.price(_graph(name, parts), load(machine), model="hardware")
+def kernel(name: str, machine: str, parts: int = 1, *, model: str = "hardware") -> Problem:
+    """The loop of a bundled kernel in `parts` sub-tiles, under the rules of the hardware or those of the paper."""
+    return costs.price(_graph(name, parts), load(machine), model=model)
 
 
 def macro(name: str, machine: str, parts: int) -> Problem:

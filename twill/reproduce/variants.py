@@ -8,10 +8,6 @@ from fractions import Fraction
 from twill.modulo import shortest
 from twill.problem import Dependence, Op, Problem
 
-MEASURED_CHAIN = Fraction(2500, 1611)
-"""Cycles that a warpgroup of 64 rows needs of its own for a step of 128 keys, measured beside another one (2400 to 2600: two warps share
-each scheduler, formulation 4.8), over those that its ops take one by one beside a busy tensor core (the cost table's sum)."""
-
 
 def with_warps(problem: Problem, warps: int) -> Problem:
     """The machine with fewer regular warps."""
@@ -52,14 +48,14 @@ def pipelined_first(problem: Problem, ii: int) -> Problem | None:
     return replace(problem, dependences=(*problem.dependences, *fixed))
 
 
-def rows(problem: Problem, parts: int, keys: int, chain: Fraction = MEASURED_CHAIN) -> Problem:
-    """Hopper forward, split into two sub-tiles of 64 rows and 128 keys, as `parts` sub-tiles with `keys` keys, at measured chains.
+def rows(problem: Problem, parts: int, keys: int) -> Problem:
+    """Hopper forward, split into two sub-tiles of 64 rows and 128 keys, as `parts` sub-tiles with `keys` keys.
 
     What is as wide as the keys shrinks with them: score products, softmax, the depth of the second product, loads.  The rescaling of the
     output and vectors of a row stay.  Every further sub-tile keeps another 16 KiB of queries in shared memory.
     """
     share = Fraction(keys, 128)
-    ops = {op.name: _resized(op, share, chain) for op in problem.ops}
+    ops = {op.name: _resized(op, share) for op in problem.ops}
     before = {op.name: op for op in problem.ops}
     dependences = [_resized_dependence(d, before[d.src], ops[d.src]) for d in problem.dependences]
     more = range(2, parts)
@@ -83,16 +79,14 @@ SHORT = 16
 """Cycles below which an op works on one value a row: its time does not depend on the keys."""
 
 
-def _resized(op: Op, share: Fraction, chain: Fraction) -> Op:
+def _resized(op: Op, share: Fraction) -> Op:
     stays = op.name.startswith("elementwise.5") or op.cycles < SHORT
     work = Fraction(1) if stays else share
-    synchronous = chain if not op.asynchronous else Fraction(1)
-    issue = chain * (work if op.kind == "mma" else 1) if op.asynchronous and op.registers else synchronous * work
     keeps = stays or op.name.startswith("mma.2") or op.registers < 4096
     return replace(
         op,
-        cycles=_up(op.cycles * work * synchronous),
-        issue=_up(op.issue * issue),
+        cycles=_up(op.cycles * work),
+        issue=_up(op.issue * work),
         reservations=tuple(replace(r, duration=_up(r.duration * work)) for r in op.reservations),
         registers=op.registers if keeps else _up(op.registers * share),
         spill_bytes=op.spill_bytes if keeps else _up(op.spill_bytes * share),

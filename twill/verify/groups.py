@@ -1,7 +1,7 @@
 """Groups W1', W2': variable-latency ops are group 0 and nothing else is; the regular groups fit the warps of the machine.
 
-Without `cross_warp`, what comes from an op with a register result stays in that op's group.  Without `mixed`, ops of a regular group
-need equally many warps.
+Without `cross_warp`, and where an op says that its result stays, what comes from an op with a register result stays in its group.
+Without `mixed`, ops of a regular group need equally many warps.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ def check_groups(steady: Steady) -> Iterator[Violation]:
     """Ops in groups where they must not be, and groups that are too wide together."""
     yield from _variable_latency(steady)
     yield from _warps(steady)
-    if not steady.problem.rules.cross_warp:
-        yield from _crossings(steady)
+    yield from _crossings(steady)
     if not steady.problem.rules.mixed:
         yield from _mixtures(steady)
 
@@ -44,7 +43,7 @@ def _warps(steady: Steady) -> Iterator[Violation]:
 
 def _crossings(steady: Steady) -> Iterator[Violation]:
     for dep in steady.problem.dependences:
-        if steady.hands_over(dep):
+        if steady.hands_over(dep) and (not steady.problem.rules.cross_warp or steady.ops[dep.src].stays):
             src, dst = steady.group[dep.src], steady.group[dep.dst]
             message = f"{dep.src} (group {src}) and {dep.dst} (group {dst}): register values may not leave their group."
             yield Violation("group", message, f"group {src}", (dep.src, dep.dst))

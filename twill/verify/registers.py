@@ -1,6 +1,7 @@
 """Registers G', G'': what one warp of a group holds, and what all groups hold together at their own peaks.
 
-A value is charged to the group of its op, in equal shares to the warps of that group.  Where the limits name a register file, the
+A value is charged to the group of its op, in equal shares to the warps of that group, and under the rule `rings` also to those groups
+that receive a copy of it.  Where the limits name a register file, the
 peaks must also be within grants that it can serve at once (formulation 7.5).
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from twill.problem import RegisterFile
 from twill.verify.audit import GroupUse, Violation
-from twill.verify.steady import Piece, Steady, overlay, overloads, peak
+from twill.verify.steady import Arc, Piece, Steady, overlay, overloads, peak
 
 
 def check_registers(steady: Steady) -> Iterator[Violation]:
@@ -99,4 +100,17 @@ def registers_of_sm(groups: tuple[GroupUse, ...]) -> int:
 
 def _load(steady: Steady, group: int) -> tuple[Piece, ...]:
     width = steady.width(group)
-    return overlay(steady.lives(lambda op: -(-op.registers // width), steady.members(group)), steady.ii)
+    own = steady.lives(lambda op: -(-op.registers // width), steady.members(group))
+    return overlay([*own, *_copies(steady, group, width)], steady.ii)
+
+
+def _copies(steady: Steady, group: int, width: int) -> list[Arc]:
+    """Under the rule `rings`: copies of other groups' values, which are there when their users start (A22), on behalf of their ops."""
+    if not steady.problem.rules.rings:
+        return []
+    received = {
+        (dep.src, dep.dst, dep.distance)
+        for dep in steady.problem.dependences
+        if dep.carries_value and steady.hands_over(dep) and steady.group[dep.dst] == group and not steady.ops[dep.src].memory
+    }
+    return [Arc(src, steady.start[dst], steady.start[dst] + 1, -(-steady.ops[src].registers // width)) for src, dst, _ in sorted(received)]

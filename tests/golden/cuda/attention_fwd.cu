@@ -71,7 +71,7 @@ DEVICE void group_0(const CUtensorMap& q_map, const CUtensorMap& k_map, const CU
 DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, uint32_t smem) {
   const int thread = threadIdx.x - 128;
   const int lane = threadIdx.x & 31;
-  const int warp = (threadIdx.x >> 5) - 4;
+  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0) - 4;
   float s_10_0[64];
   float acc_29_0[64];
   float new_max_11_0[2];
@@ -807,7 +807,7 @@ DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, ui
 DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, uint32_t smem) {
   const int thread = threadIdx.x - 256;
   const int lane = threadIdx.x & 31;
-  const int warp = (threadIdx.x >> 5) - 8;
+  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0) - 8;
   float s_10_1[64];
   float alpha_1[2];
   float alpha_19_1[2];

@@ -43,7 +43,7 @@ DEVICE void group_0(const CUtensorMap& a_map, const CUtensorMap& b_map, int K, u
 DEVICE void group_1(const CUtensorMap& c_map, int K, uint32_t smem) {
   const int thread = threadIdx.x - 128;
   const int lane = threadIdx.x & 31;
-  const int warp = (threadIdx.x >> 5) - 4;
+  const int warp = __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0) - 4;
   float acc_8[128];
   int slot0 = 0;
   uint32_t phase0 = 0;
