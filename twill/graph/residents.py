@@ -41,8 +41,9 @@ def _held(flow: Flow, counted: set[int]) -> list[int]:
             break
         if op.name in ALLOCATIONS and op.results[0] not in counted:
             since = loop if op.index > outermost.index else outermost
-            copied = program.parents[op.index] is program.parents[loop.index] and _copied_in(program, op)
-            if copied or any(user.index >= since.index for user in _users(flow, op.results[0])):
+            users = _users(flow, op.results[0])
+            copied = bool(users) and program.parents[op.index] is program.parents[loop.index] and _copied_in(program, op)
+            if copied or any(user.index >= since.index for user in users):
                 held.append(op.results[0])
     return held
 
