@@ -85,6 +85,20 @@ def tried(test: Callable[[], str], problems: list[str]) -> str:
         return "WRONG"
 
 
+def soak(name: str, launch: Launch, result: torch.Tensor, launches: int = 10_000) -> str:
+    """Many launches on one input: every thousandth `result` must be the first one, bit by bit, and written anew.  Raises Wrong."""
+    launch()
+    first = result.clone()
+    for count in range(launches):
+        looked_at = count % 1000 == 999
+        if looked_at:
+            result.fill_(float("nan"))
+        launch()
+        if looked_at and not torch.equal(first, result):
+            raise Wrong(f"{name}: launch {count + 1} differs from the first")
+    return f"{launches} same"
+
+
 def profile_once(launch: Launch, label: str) -> None:
     """One launch inside the profiler's range, after two outside of it; for a process that `cycles` runs."""
     launch()

@@ -197,10 +197,15 @@ def _unflattened_text(coordinates: tuple[str, ...], before: Vector, after: Vecto
     return tuple(reversed(found))
 
 
+def _element(number: int) -> View:
+    """Element `number` of a further last dimension of the source."""
+    return View(lambda of: (*of, number), lambda of: (*of, str(number)))
+
+
 def _split(scope: Scope, op: Operation) -> None:
     """The halves of a tile along its last dimension, which has two elements."""
     for half, result in enumerate(op.results):
-        _view(scope, op, View(lambda of, h=half: (*of, h), lambda of, h=half: (*of, str(h))), result)  # type: ignore[misc]
+        _view(scope, op, _element(half), result)
 
 
 def _view(scope: Scope, op: Operation, view: View, result: int | None = None) -> None:

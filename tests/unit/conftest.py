@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from twill.backends.cuda.toolchain.compilers import find_compiler
+from twill.errors import Unsupported
 from twill.frontends.graph_json import read_golden, read_schedule
 from twill.frontends.ttgir import parse
 from twill.pipeline import expand
@@ -46,6 +48,21 @@ def recorded() -> Callable[[str], Recorded]:
 def pipelined() -> Callable[[str], PipelinedProgram]:
     """The program of a recorded schedule."""
     return lambda name: expand(*_recorded(name))
+
+
+@pytest.fixture(scope="session")
+def cuda_compilers() -> list[str]:
+    """The CUDA compilers that are here, the toolkit's first; skips where there is none."""
+    found = []
+    for name in ("nvcc", "nvrtc"):
+        try:
+            find_compiler(name)
+        except Unsupported:
+            continue
+        found.append(name)
+    if not found:
+        pytest.skip("no CUDA compiler here")
+    return found
 
 
 Array = np.ndarray[Any, Any]
