@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from twill.bounds.groups import linked
 from twill.bounds.words import counted
 from twill.problem import Dependence, Op, Problem
 
@@ -32,7 +33,8 @@ def too_much_at_once(problem: Problem, live: frozenset[str], widest: Callable[[O
     limit = problem.limits.registers_per_warp
     if limit is None:
         return
-    for team in _teams(problem):
+    for ops in linked(problem):
+        team = [op.name for op in ops]
         width = max(widest(problem.op(name)) for name in team)
         words = {name: -(-problem.op(name).registers // width) for name in team}
         cycles = _disjoint(_cycles(problem, words))
@@ -58,24 +60,6 @@ def _sentence(problem: Problem, most: str, cycles: list[Carried], total: int, wi
         f"of each of at most {counted(width, 'warp')}, {-(-total // threads)} a thread; a warp has {limit}, {limit // threads} a thread. "
         f'The largest is that of "{largest}".'
     )
-
-
-def _teams(problem: Problem) -> list[list[str]]:
-    """Ops that register values which may not leave their group bind together, in the order of the problem."""
-    team = {op.name: op.name for op in problem.ops}
-
-    def top(name: str) -> str:
-        while team[name] != name:
-            name = team[name]
-        return name
-
-    for dep in problem.dependences:
-        if problem.ties(dep):
-            team[top(dep.src)] = top(dep.dst)
-    found: dict[str, list[str]] = {}
-    for op in problem.ops:
-        found.setdefault(top(op.name), []).append(op.name)
-    return list(found.values())
 
 
 def _cycles(problem: Problem, words: Mapping[str, int]) -> list[Carried]:
