@@ -21,7 +21,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from device import CYCLES, Wrong, conditions, cycles, interleave, keep, poisoned, profile_once, relative_error, sanitize, soak, table, tried
+from device import (
+    CYCLES,
+    ENDLESS,
+    Wrong,
+    conditions,
+    cycles,
+    endless,
+    interleave,
+    keep,
+    poisoned,
+    profile_once,
+    relative_error,
+    sanitize,
+    soak,
+    table,
+    tried,
+)
+from periods import columns, per_turn, predicted
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import twill
@@ -68,7 +85,8 @@ class Forward:
         flat = {name: tensors[name].view(-1, head) for name in ("q", "k", "v", "o")}
         values = [({**tensors, **flat, "BH": batch * heads, "H": heads})[parameter.name] for parameter in self.run.parameters]
         tiles = math.ceil(strips / self.parts) * batch * heads
-        grid = (self.parts, min(sms, tiles)) if self.persistent else (strips, batch * heads)
+        cluster = self.run.kernel.cluster
+        grid = (self.parts, cluster * math.ceil(min(sms, tiles) / cluster)) if self.persistent else (strips, batch * heads)
         stream = torch.cuda.current_stream().cuda_stream
         return lambda: self.run(*values, grid=grid, stream=stream)
 
@@ -128,8 +146,8 @@ def check(each: Forward) -> str:
     worst, theirs = 0.0, 0.0
     unit = math.lcm(each.rows, each.keys)
     for batch, heads, length, scale in ((1, 2, unit, 1.0), (2, 3, 3 * unit, 1.0), (2, 4, 1024, 1.0), (1, 2, 2048, 8.0), (1, 160, 640, 1.0)):
-        if length % each.rows or length % each.keys:
-            continue  # the source has no mask: sequences are whole tiles
+        if length % each.rows or length % each.keys or length // each.rows % each.run.kernel.cluster:
+            continue  # the source has no mask: sequences are whole tiles, in clusters as many tiles as blocks
         for seed in range(3):
             tensors = each.tensors(batch, heads, length, seed, scale)
             run = each.launch(tensors)
@@ -146,7 +164,18 @@ def check(each: Forward) -> str:
                 differ = "" if same else ", and two runs differ"
                 raise Wrong(f"{each.name} S={length} x{scale}: relative error {error:.2e} (cuDNN {peer:.2e}), lse off by {off:.1e}{differ}")
             worst, theirs = max(worst, error), max(theirs, peer)
+    extremes(each, 4 * unit)
     return f"{worst:.2e} ({theirs:.2e})"
+
+
+def extremes(each: Forward, length: int) -> None:
+    """Every second key at minus infinity, and whole tiles of keys; raises when the results are wrong."""
+    for keys in ENDLESS:
+        tensors = endless(each.tensors(1, 2, length), keys)
+        each.launch(tensors)()
+        error = relative_error(tensors["o"], each.expected(tensors)[0])
+        if not error < 1e-2:
+            raise Wrong(f"{each.name} S={length}: relative error {error:.2e} with keys {keys} at minus infinity")
 
 
 def soaked(each: Forward) -> str:
@@ -179,6 +208,20 @@ def probe(folder: Path, only: str, lengths: list[int]) -> None:
                 done.add(peer)
 
 
+def period(each: Forward, folder: Path, lengths: list[int], measured: dict[str, dict[str, float]]) -> list[str]:
+    """Cycles of a step of the loop: predicted by the event graph of the schedule, measured between two lengths, and their ratio."""
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    points = []
+    for length in lengths:
+        found = measured.get(f"{each.name} {length}", {}).get(CYCLES)
+        tiles = BATCH * HEADS * length / (each.rows * each.parts)
+        turns = (length + each.rows * each.parts) / 2 / each.keys if each.causal else length / each.keys
+        if found:
+            points.append((tiles / sms, tiles * turns / sms, found))
+    schedule = folder / f"{each.name.removesuffix('_loose')}.json"
+    return columns(predicted(schedule, in_turn=False), per_turn(points))
+
+
 def small(folder: Path, only: str) -> None:
     """What runs under the sanitizers: two launches of a few blocks."""
     for each in kernels(folder, only):
@@ -197,7 +240,8 @@ def report(arguments: argparse.Namespace, folder: Path) -> str:
     rows, facts, problems = [], [], []
     for each in kernels(folder, only):
         errors = tried(partial(check, each), problems) if "check" in parts else ""
-        facts.append([each.name, errors, tried(partial(soaked, each), problems) if "soak" in parts else ""])
+        soaks = tried(partial(soaked, each), problems) if "soak" in parts else ""
+        facts.append([each.name, errors, soaks, *period(each, folder, lengths, measured)])
         for length in lengths:
             rows.append(_row(each, length, speed(each, length, not arguments.no_triton) if "time" in parts else {}, measured))
             print(*rows[-1], flush=True)
@@ -208,7 +252,7 @@ def report(arguments: argparse.Namespace, folder: Path) -> str:
         [
             f"{conditions()}\n{Path(__file__).name} --only {' '.join(parts)}; {shape}\n",
             table(head, rows),
-            table(("kernel", "relative error (cuDNN)", "soak"), facts),
+            table(("kernel", "relative error (cuDNN)", "soak", "period predicted", "measured", "ratio"), facts),
             *(f"{tool}: {line}" for tool, line in found.items()),
             *(f"WRONG: {problem}" for problem in problems),
         ]

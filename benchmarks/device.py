@@ -7,6 +7,7 @@ cycles do not depend on the clock (benchmarks/results has the conditions of ever
 from __future__ import annotations
 
 import csv
+import math
 import shutil
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -69,6 +71,17 @@ def relative_error(found: torch.Tensor, reference: torch.Tensor) -> float:
 def poisoned(*shape: int, dtype: torch.dtype) -> torch.Tensor:
     """An array of NaN, so that an element that a kernel does not write shows."""
     return torch.full(shape, float("nan"), device="cuda").to(dtype)
+
+
+ENDLESS = (slice(1, None, 2), slice(128, 384))
+"""Keys for `endless`: every second one; whole tiles of keys behind the first one, which hold nothing that counts."""
+
+
+def endless(tensors: dict[str, Any], keys: slice) -> dict[str, Any]:
+    """The attention inputs with these keys' scores at minus infinity for every query."""
+    tensors["q"][..., 0] = tensors["q"][..., 0].abs() + 0.5
+    tensors["k"][..., keys, 0] = -math.inf
+    return tensors
 
 
 class Wrong(Exception):

@@ -38,8 +38,9 @@ def copy_by_pointers(scope: Scope, op: Operation, tile: Shared) -> None:
     _refuse_replacement(scope, op, groups["other"])
     mask = groups["mask"][0] if groups["mask"] else None
     threads, pieces = 32 * group.group.warps, prod(type_.shape) * size // piece
+    place = _places(scope, into, type_, threads, piece // size)
     with group.code.unrolled(-(-pieces // threads), most=AT_ONCE):
-        index = _piece(scope, into, type_, threads, piece // size)
+        index = _piece(scope, into, type_, place)
         inside = f"if (i * {threads} + thread < {pieces}) " if pieces % threads else ""
         amount = f", {_amount(scope, op, mask, index, piece // size, size, into)}" if mask is not None else ""
         group.code.add(f"{inside}copy_async<{piece}>({into.place(index, type_.shape)}, {pointers.at(index)}{amount});")
@@ -56,16 +57,33 @@ def _refuse_replacement(scope: Scope, op: Operation, other: tuple[int, ...]) -> 
         raise Unsupported(f"{op.name} into shared memory with a replacement other than zero is not generated.", place=scope.place(op))
 
 
-def _piece(scope: Scope, into: Chunks, type_: TensorType, threads: int, elements: int) -> Index:
-    """Declares `row` and `column` in memory of piece i of this thread; returns the tile's element there."""
-    fast = _fast(into, type_)
-    per_row = type_.shape[fast] // elements
+def _places(scope: Scope, into: Chunks, type_: TensorType, threads: int, elements: int) -> tuple[str, str]:
+    """C expressions of row and first element in it, in memory, of piece i of a thread.  Declares what does not depend on i.
+
+    Threads go round in a row, or past a whole number of rows, wherever sizes allow it: then one of the two is the same for all i, and what
+    is left is an addition.  Divisions are of numbers without sign; those with one take four instructions each, and a thread that copies
+    has about ten for each piece (attention forward by pointers: 30 instructions a piece kept the copying group busier than the others).
+    """
+    per_row = type_.shape[_fast(into, type_)] // elements
+    if threads % per_row == 0:
+        scope.group.code.add(f"const int first = thread / {per_row}u, column = thread % {per_row}u * {elements};")
+        return f"i * {threads // per_row} + first", "column"
+    if per_row % threads == 0:
+        turns = per_row // threads
+        return f"i / {turns}u", f"(i % {turns}u * {threads} + thread) * {elements}"
     at = f"(i * {threads} + thread)"
-    declared = [f"column = {at} % {per_row} * {elements}"]
+    return f"{at} / {per_row}u", f"{at} % {per_row}u * {elements}"
+
+
+def _piece(scope: Scope, into: Chunks, type_: TensorType, place: tuple[str, str]) -> Index:
+    """Declares `row` and `column` in memory of piece i of this thread, where they are not yet; returns the tile's element there."""
+    fast = _fast(into, type_)
     slow = [dim for dim in range(len(type_.shape)) if dim != fast]
-    if slow:
-        declared.insert(0, f"row = {at} / {per_row}")
-    scope.group.code.add(f"const int {', '.join(declared)};")
+    row, column = place
+    declared = [f"row = {row}"] if slow else []
+    declared += [f"column = {column}"] if column != "column" else []
+    if declared:
+        scope.group.code.add(f"const int {', '.join(declared)};")
     coordinates, left = {fast: "column"}, "row"
     for dim in reversed(slow):
         coordinates[dim] = left if dim == slow[0] else f"({left} % {type_.shape[dim]})"
