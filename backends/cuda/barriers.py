@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from twill.backends.cuda.names import Line
 from twill.backends.cuda.values import Tile
 from twill.errors import Unsupported
-from twill.pipeline.program import Acquire, Arrive, Await, By, Fence, Instruction, Issue, Pass, Queue, Release, Take, Wait
+from twill.pipeline.program import Acquire, Arrive, Await, Buffer, By, Fence, Instruction, Issue, Pass, Queue, Release, Run, Take, Wait
 
 if TYPE_CHECKING:
+    from twill.backends.cuda.group import GroupCode
     from twill.backends.cuda.scope import Scope
 
 
@@ -30,7 +32,7 @@ def _barrier(scope: Scope, buffer: str, offset: int) -> tuple[str, str]:
 
 
 def _opposite(parity: str) -> str:
-    return "1" if parity == "0" else f"{parity} ^ 1"
+    return {"0": "1", "1": "0"}.get(parity, f"{parity} ^ 1")
 
 
 def full(scope: Scope, channel: str) -> tuple[str, str]:
@@ -88,12 +90,56 @@ def _by_threads(scope: Scope, channel: str) -> bool:
 
 
 def release(scope: Scope, instruction: Release) -> None:
-    """Give an instance back."""
+    """Give an instance back: a lane of every warp arrives, or one for every block that copies into the slot."""
     address, _ = _empty(scope, instruction.buffer)
     issues = (i for i in scope.group.group.body if isinstance(i, Issue) and i.queue is Queue.NONE)
     if any(read.buffer == instruction.buffer for i in issues for read in i.reads):
         scope.group.code.add("__syncwarp();")
-    _signal(scope, address, instruction.by, f"  // release {instruction.buffer}{at(scope, instruction)}")
+    comment = f"  // release {instruction.buffer}{at(scope, instruction)}"
+    cluster = scope.group.plan.cluster
+    if instruction.buffer not in cluster.rings:
+        _signal(scope, address, instruction.by, comment)
+    elif instruction.by is By.THREADS:
+        scope.group.code.add(f"if (lane < {cluster.count}) mbar_arrive_in(lane, {address});{comment}")
+    else:
+        raise Unsupported(f"giving {instruction.buffer} back to other blocks by {instruction.by} is not generated.")
+
+
+def settled(group: GroupCode) -> None:
+    """The end of a group that copies for other blocks: it waits until they have given all of it back.
+
+    Nobody arrives on this block's barriers behind that, and it may leave.  Copies of others into its memory are over before, as its readers
+    have waited for them.
+    """
+    issues = (i for i in (*group.group.before, *group.group.body) if isinstance(i, (Issue, Run)) and i.into in group.plan.cluster.rings)
+    stages = {i.into: i.stage for i in issues}
+    rings = [group.source.pipelined.buffer(name) for name in stages]
+    for slots, stage, entry in sorted({(ring.slots, stages[ring.name], ring.entry) for ring in rings}):
+        group.code.add("// other blocks have given back what was copied for them: nothing comes here any more")
+        alike = [ring for ring in rings if (ring.slots, stages[ring.name], ring.entry) == (slots, stage, entry)]
+        slot, lap = _next_entry(group, slots) if entry else group.counter(slots, stage)
+        if slots == 1:
+            _given_back(group, alike, "", lap)
+            continue
+        group.code.lines.append(Line(0, "#pragma unroll 1"))
+        with group.code.block(f"for (int k = 0; k < {slots}; k++)"):
+            _given_back(group, alike, f" + 8 * {slot}", lap)
+            if not entry:
+                group.code.add(f"if (++{slot} == {slots}) {slot} = 0, {lap} ^= 1;")
+
+
+def _given_back(group: GroupCode, rings: list[Buffer], slot: str, lap: str) -> None:
+    """Wait until the slots before instances of that lap are free."""
+    for ring in rings:
+        if ring.empty is not None:
+            group.code.add(f"mbar_wait({group.address(ring.empty.offset)}{slot}, {_opposite(lap)});")
+
+
+def _next_entry(group: GroupCode, slots: int) -> tuple[str, str]:
+    """Slot and lap of the instance of the k-th execution of the loop behind the last one."""
+    if slots == 1:
+        return "", "1" if len(group.source.path) == 2 else "(entry & 1)"
+    return f"((entry + k) % {slots})", f"((entry + k) / {slots} & 1)"
 
 
 def _signal(scope: Scope, address: str, by: By, comment: str) -> None:

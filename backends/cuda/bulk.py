@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
 from twill.backends.cuda import tiles
-from twill.backends.cuda.plan import box_of, chunks
+from twill.backends.cuda.boxes import box_of, boxes, chunks
+from twill.backends.cuda.clusters import part_of
 from twill.backends.cuda.scope import Scope
 from twill.backends.cuda.values import Loaded, Shared, Tensor
 from twill.errors import Unsupported
@@ -41,39 +41,41 @@ def _indices(scope: Scope, op: Operation) -> tuple[str, ...]:
     return tuple(scope.uniform(value).text for value in operand_groups(op)["indices"])
 
 
-def copy_in(group: GroupCode, loaded: Loaded, tile: Shared, barrier: str) -> None:
-    """Issue the copies of a tile into shared memory, in one thread."""
+def copy_in(group: GroupCode, loaded: Loaded, tile: Shared, barrier: str, name: str) -> None:
+    """Issue the copies of a tile, `name` in the program, into shared memory, in one thread."""
     rank = len(_descriptor(group, loaded.argument).shape)
     if len(loaded.shape) > rank:
         raise Unsupported("a tile with more dimensions than its descriptor is not generated.")
     shape = (*(1,) * (rank - len(loaded.shape)), *loaded.shape)
+    if name in group.plan.cluster.shared:
+        _copy_part(group, loaded, tile, barrier, shape)
+        return
     box, swizzle = box_of(shape, loaded.element, tile.type.layout)
     name = group.plan.tensor_map(loaded.argument, box, swizzle)
-    for offset, corner in _boxes(shape, box, loaded.element):
+    for offset, corner in boxes(shape, box, loaded.element):
         where = ", ".join(_moved(loaded.indices, corner))
         group.code.add(f"tma_load({tile.address}{f' + {offset}' if offset else ''}, {name}, {barrier}, {where});")
+
+
+def _copy_part(group: GroupCode, loaded: Loaded, tile: Shared, barrier: str, shape: tuple[int, ...]) -> None:
+    """Issue the copies of this block's part of a tile into the shared memory of all blocks of the cluster; the others copy theirs."""
+    cluster, block, bits = group.plan.cluster, group.number_in_cluster(), loaded.element.bits
+    found = part_of(shape, loaded.element, tile.type.layout, cluster.count)
+    assert found is not None
+    dim, part = found
+    box, swizzle = box_of(part, loaded.element, tile.type.layout)
+    spelled, rows = group.plan.tensor_map(loaded.argument, box, swizzle), prod(shape[:-1])
+    step = (rows * part[-1] if dim == len(shape) - 1 else prod(part[:-1]) * box[-1]) * bits // 8
+    indices = tuple(f"{index} + {block} * {part[dim]}" if at == dim else index for at, index in enumerate(loaded.indices))
+    for offset, corner in boxes(part, box, loaded.element, pitch=rows):
+        to = f"{tile.address}{f' + {offset}' if offset else ''} + {block} * {step}"
+        group.code.add(f"tma_load_for_all<{cluster.mask}>({to}, {spelled}, {barrier}, {', '.join(_moved(indices, corner))});")
 
 
 def _descriptor(group: GroupCode, value: int) -> Descriptor:
     type_ = group.source.program.type(value)
     assert isinstance(type_, Descriptor)
     return type_
-
-
-def _boxes(shape: tuple[int, ...], box: tuple[int, ...], element: Scalar) -> list[tuple[int, tuple[int, ...]]]:
-    """(offset in shared memory, corner) of every copy: chunks of columns behind each other, each with all rows."""
-    found, rows = [], 1
-    for extent in shape[:-1]:
-        rows *= extent
-    row = box[-1] * element.bits // 8
-    steps = [range(0, extent, size) for extent, size in zip(shape, box, strict=True)]
-    for column in steps[-1]:
-        for corner in product(*steps[:-1]):
-            row_number = 0
-            for extent, at in zip(shape[:-1], corner, strict=True):
-                row_number = row_number * extent + at
-            found.append(((column // box[-1] * rows + row_number) * row, (*corner, column)))
-    return found
 
 
 def _moved(indices: tuple[str, ...], corner: tuple[int, ...]) -> list[str]:
@@ -103,7 +105,7 @@ def copy_out(scope: Scope, op: Operation, tile: Shared) -> None:
     assert isinstance(element, Scalar)
     box, swizzle = box_of(shape, element, tile.type.layout)
     name, indices = group.plan.tensor_map(argument, box, swizzle), _indices(scope, op)
-    for offset, corner in _boxes(shape, box, element):
+    for offset, corner in boxes(shape, box, element):
         where = ", ".join(_moved(indices, corner))
         group.code.add(f"{_out(scope, op)}({name}, {tile.address}{f' + {offset}' if offset else ''}, {where});")
     group.code.add("bulk_commit();")

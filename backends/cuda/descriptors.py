@@ -59,19 +59,26 @@ def made(program: TileProgram, op: Operation) -> Made:
 
 def _extent(program: TileProgram, op: Operation, value: int) -> Extent:
     """A number that the host can compute: of arguments and constants."""
+    found = host_number(program, value)
+    if found is None:
+        raise Unsupported(
+            f"{op.name} whose extents or strides are not made of arguments and constants is not generated: the host makes descriptors."
+        )
+    return found
+
+
+def host_number(program: TileProgram, value: int) -> Extent | None:
+    """An integer as the host computes it, of arguments and constants; None for one that only a block knows."""
     definition = program.definitions.get(value)
     if definition is None:
-        if value in program.body.arguments and isinstance(program.type(value), Scalar):
-            return program.values[value].name
-    elif definition.name == "arith.constant":
+        argument = value in program.body.arguments and isinstance(program.type(value), Scalar)
+        return program.values[value].name if argument else None
+    if definition.name == "arith.constant":
         number = definition.get("value")
-        if isinstance(number, int):
-            return int(number)
-    elif definition.name in _SAME:
-        return _extent(program, op, definition.operands[0])
-    elif definition.name in _SIGNS:
-        left, right = (_extent(program, op, operand) for operand in definition.operands)
-        return (_SIGNS[definition.name], left, right)
-    raise Unsupported(
-        f"{op.name} whose extents or strides are not made of arguments and constants is not generated: the host makes descriptors."
-    )
+        return int(number) if isinstance(number, int) else None
+    if definition.name in _SAME:
+        return host_number(program, definition.operands[0])
+    if definition.name not in _SIGNS:
+        return None
+    left, right = (host_number(program, operand) for operand in definition.operands)
+    return None if left is None or right is None else (_SIGNS[definition.name], left, right)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import resources
 
 from twill.backends.cuda.assembler import followable
+from twill.backends.cuda.clusters import ALONE, Cluster
 from twill.backends.cuda.group import GroupCode
 from twill.backends.cuda.kernel import TENSOR_MAP, CudaKernel, metadata
 from twill.backends.cuda.names import Code, Line
@@ -27,14 +28,20 @@ COPYING = 40
 """Registers of a thread that copies by pointers: addresses and masks of a few pieces are under way at a time."""
 
 
-def generate(program: PipelinedProgram, tile: TileProgram, coarsen: tuple[str, int] = ("", 1), allowed: tuple[str, ...] = ()) -> CudaKernel:
+def generate(
+    program: PipelinedProgram,
+    tile: TileProgram,
+    coarsen: tuple[str, int] = ("", 1),
+    allowed: tuple[str, ...] = (),
+    cluster: Cluster = ALONE,
+) -> CudaKernel:
     """The kernel that executes `program`; see `twill.backends.cuda.to_cuda`."""
     if not tile.target.startswith("cuda:90"):
         raise Unsupported(f'CUDA is generated for Hopper ("cuda:90"), the kernel was compiled for "{tile.target}".')
     program = replace(program, groups=tuple(map(followable, program.groups)))
     source = Source(tile, program)
     _ = source.loop  # says so when there is none
-    plan = Plan(source, allowed)
+    plan = Plan(source, allowed, cluster)
     plan.grants = _grants(program)
     codes = [GroupCode(plan, group) for group in program.groups]
     bodies = {code.group.index: code.lines() for code in codes}
@@ -42,11 +49,11 @@ def generate(program: PipelinedProgram, tile: TileProgram, coarsen: tuple[str, i
         plan.calls[code.group.index] = [name for _, name in _parameters(plan, bodies[code.group.index])]
         plan.single[code.group.index] = code.single
     threads = 32 * max(_end(group) for group in program.groups)
-    registers = min(MOST, FILE // threads // 8 * 8)
+    registers = _registers(threads)
     name = plan.names.new(tile.name)
     parts = [
-        _title(program, tile, allowed),
-        resources.files(__package__).joinpath("hopper.cuh").read_text(encoding="utf-8"),
+        _title(program, tile, allowed, cluster),
+        *(resources.files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _headers(cluster)),
         "namespace {\nusing namespace twill;\n",
         *(f"{wrapper}" for wrapper in plan.products.values()),
         *(_function(plan, code.group, bodies[code.group.index], code.single) for code in codes),
@@ -62,6 +69,9 @@ def generate(program: PipelinedProgram, tile: TileProgram, coarsen: tuple[str, i
         registers=registers,
         grants=tuple((group.index, plan.grants[group.index]) for group in program.groups),
         coarsen=coarsen,
+        cluster=cluster.count,
+        cluster_axis=cluster.axis,
+        multiples=cluster.needs,
     )
     return replace(kernel, source="\n".join([*parts, metadata(kernel)]) + "\n")
 
@@ -69,8 +79,9 @@ def generate(program: PipelinedProgram, tile: TileProgram, coarsen: tuple[str, i
 def _grants(program: PipelinedProgram) -> dict[int, int]:
     """Registers a thread of every group: what it asks for, less where all together ask for more than there are.
 
-    A warpgroup waits for its grant until others have given back enough, so more than there are would hang.
+    A warpgroup waits for its grant until others have given back enough, so more than the launch gives the block would hang.
     """
+    threads = 32 * max(map(_end, program.groups))
     packs = {group.first_warp // WARPGROUP: 0 for group in program.groups}
     for group in program.groups:
         copies = any(isinstance(i, Issue) and i.queue is Queue.COPY for i in group.body)
@@ -78,9 +89,14 @@ def _grants(program: PipelinedProgram) -> dict[int, int]:
         packs[group.first_warp // WARPGROUP] = max(packs[group.first_warp // WARPGROUP], wanted)
     width = {pack: 32 * (max(_end(g) for g in program.groups if g.first_warp // WARPGROUP == pack) - WARPGROUP * pack) for pack in packs}
     most = max(packs.values())
-    while sum(width[pack] * min(grant, most) for pack, grant in packs.items()) > FILE:
+    while sum(width[pack] * min(grant, most) for pack, grant in packs.items()) > threads * _registers(threads):
         most -= 8
     return {group.index: min(packs[group.first_warp // WARPGROUP], most) for group in program.groups}
+
+
+def _registers(threads: int) -> int:
+    """Registers that a launch gives each of so many threads of a block."""
+    return min(MOST, FILE // threads // 8 * 8)
 
 
 def _end(group: Group) -> int:
@@ -88,12 +104,19 @@ def _end(group: Group) -> int:
     return -(-(group.first_warp + group.warps) // WARPGROUP) * WARPGROUP
 
 
-def _title(program: PipelinedProgram, tile: TileProgram, allowed: tuple[str, ...]) -> str:
+def _headers(cluster: Cluster) -> tuple[str, ...]:
+    return ("hopper.cuh",) if cluster.count == 1 else ("hopper.cuh", "clusters.cuh")
+
+
+def _title(program: PipelinedProgram, tile: TileProgram, allowed: tuple[str, ...], cluster: Cluster) -> str:
     lines = [
         f"// {tile.name}: one iteration in {program.ii} cycles, {program.length} from its first op to its last.",
         "// Generated by twill for sm_90a.",
         *(f"// Allowed: {each}. Results differ from those of the kernel's source by rounding." for each in allowed),
     ]
+    if cluster.count > 1:
+        names = ", ".join(sorted(cluster.shared))
+        lines.append(f"// Clusters of {cluster.count} blocks along {cluster.axis} load these once for all, each block a part: {names}.")
     for buffer in program.buffers:
         if buffer.memory:
             lines.append(f"// ring {buffer.name}: {buffer.slots} x {buffer.slot:,} bytes at {buffer.offset:,}")
@@ -139,7 +162,11 @@ def _entry(plan: Plan, name: str, threads: int, registers: int) -> str:
         code.add("mbar_init_fence();")
         for each in maps:
             code.add(f"tma_prefetch({each});")
-    code.add("__syncthreads();")
+    if plan.cluster.count == 1:
+        code.add("__syncthreads();")
+    else:
+        code.add("__syncwarp();")
+        code.add("cluster_sync();  // no block uses the barriers of another before they are made")
     asks = max(plan.grants.values()) > registers
     packs: dict[int, list[Group]] = {}
     for group in program.groups:
@@ -157,7 +184,10 @@ def _entry(plan: Plan, name: str, threads: int, registers: int) -> str:
                 _call(plan, code, group, first, end)
     declared = [text.replace("const CUtensorMap&", "const __grid_constant__ CUtensorMap") for text, _ in plan.signature()]
     signature = ", ".join(declared)
-    head = f'extern "C" __global__ void __launch_bounds__({threads}, 1) {name}({signature}) {{'
+    bounds = f"__launch_bounds__({threads}, 1)"
+    if plan.cluster.count > 1:
+        bounds += f" __cluster_dims__({', '.join(map(str, plan.cluster.dimensions))})"
+    head = f'extern "C" __global__ void {bounds} {name}({signature}) {{'
     return "\n".join([head, *(str(line) for line in code.lines), "}", ""])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from twill.backends.cuda import instructions, nesting
+from twill.backends.cuda import barriers, instructions, nesting
 from twill.backends.cuda.layouts import RegisterLayout, layout_of
 from twill.backends.cuda.names import Code, Line, Names, without_unused
 from twill.backends.cuda.plan import Plan
@@ -31,6 +31,7 @@ class GroupCode:
     products   arrays that products of the group write
     copying    whether threads of the group copy by pointers
     received   op of the loop -> what it left in another group, which sent it behind the loop
+    block      C variable of the number of this block in its cluster, "" when nothing uses it
     staged     whether a store from the staging memory may be under way; `exchanged`: whether threads may still read from it
     """
 
@@ -42,6 +43,7 @@ class GroupCode:
     storage: dict[tuple[int, int], Value] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
     descriptors: dict[tuple[int, int], str] = field(default_factory=dict)
+    block: str = ""
     counters: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
     staged: bool = False
     exchanged: bool = False
@@ -61,6 +63,7 @@ class GroupCode:
     def lines(self) -> list[Line]:
         """Lines of the function's body."""
         nesting.block(self, self.source.path[0], 0)
+        barriers.settled(self)
         if self.staged:
             self.code.add("if (thread == 0) bulk_wait<0>();")
         if self.copying:
@@ -319,6 +322,14 @@ class GroupCode:
     def barrier(self) -> int:
         """The named barrier of the group."""
         return 1 + self.group.index if self.group.body else 15
+
+    def number_in_cluster(self) -> str:
+        """C variable of the number of this block in its cluster."""
+        if not self.block:
+            self.block = self.names.new("block")
+            cluster = self.plan.cluster
+            self.head.add(f"const int {self.block} = blockIdx.{cluster.axis} % {cluster.count};", declares=self.block)
+        return self.block
 
     def elected(self) -> str:
         """C condition of one thread of the group, as a guard."""

@@ -106,7 +106,7 @@ def _issue_copy(scope: Scope, instruction: Issue, ops: list[Operation]) -> None:
         assert isinstance(loaded, Loaded)
         into = instruction.into
         tile = group.shared(into, slot, type_) if isinstance(type_, MemDesc) else bulk.staged(group, load, into, slot)
-        bulk.copy_in(group, loaded, tile, barriers.full(scope, channel.name)[0])
+        bulk.copy_in(group, loaded, tile, barriers.full(scope, channel.name)[0], instruction.op)
 
 
 def _issue_pointer_copy(scope: Scope, instruction: Issue, ops: list[Operation]) -> None:
@@ -205,7 +205,7 @@ def _run(scope: Scope, instruction: Run) -> None:
     group.code.add(f"// {instruction.value}: {op.name}{_line(op)}")
     with group.code.block(group.elected().strip()):
         tile = group.shared(instruction.into, group.entry_slot(instruction.into), type_)
-        bulk.copy_in(group, loaded, tile, barriers.full(scope, channel.name)[0])
+        bulk.copy_in(group, loaded, tile, barriers.full(scope, channel.name)[0], instruction.value)
 
 
 _EMIT: dict[type, Callable[..., None]] = {

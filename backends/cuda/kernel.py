@@ -67,10 +67,12 @@ class CudaKernel:
     threads       threads of a block, along x
     shared_bytes  dynamic shared memory of a block, in bytes
     target        architecture that it must be compiled for
-    cluster       blocks of a cluster along x; 1 for none
+    cluster       blocks of a cluster; 1 for none.  The code says so itself (__cluster_dims__): a launch counts blocks, in whole clusters
     registers     registers a thread that the kernel must be compiled to at most (__launch_bounds__ says so too)
     grants        (group of the schedule, registers a thread that it asks for by setmaxnreg), in the order of the groups
 
+    cluster_axis  axis of the grid along which they follow each other
+    multiples     numbers that must be multiples of `cluster`: only then do the blocks of a cluster load the same tiles
     coarsen       (axis of the grid, number of programs of the source along it that a block does the work of); the scalar argument
                   `programs_x` (or y, z) is how many there are
 
@@ -87,6 +89,8 @@ class CudaKernel:
     registers: int = 255
     grants: tuple[tuple[int, int], ...] = ()
     coarsen: tuple[str, int] = ("", 1)
+    cluster_axis: str = "x"
+    multiples: tuple[Extent, ...] = ()
 
 
 def metadata(kernel: CudaKernel) -> str:
@@ -97,6 +101,8 @@ def metadata(kernel: CudaKernel) -> str:
         "threads": kernel.threads,
         "shared_bytes": kernel.shared_bytes,
         "cluster": kernel.cluster,
+        **({"cluster_axis": kernel.cluster_axis} if kernel.cluster_axis != "x" else {}),
+        **({"multiples": list(kernel.multiples)} if kernel.multiples else {}),
         "registers": kernel.registers,
         "grants": [list(pair) for pair in kernel.grants],
         **({"coarsen": list(kernel.coarsen)} if kernel.coarsen[1] > 1 else {}),
@@ -136,6 +142,8 @@ def read_kernel(text: str, file: str = "<cuda>") -> CudaKernel:
             registers=int(found["registers"]),
             grants=tuple((int(group), int(count)) for group, count in found["grants"]),
             coarsen=_read_coarsen(found.get("coarsen", ["", 1])),
+            cluster_axis=_axis(found.get("cluster_axis", "x")),
+            multiples=_tuples(found.get("multiples", [])),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"the metadata of the kernel cannot be read: {error!r}.", place=place, remedy="Generate the file again.") from None
@@ -146,6 +154,12 @@ def _read_coarsen(found: list[object]) -> tuple[str, int]:
     if axis not in ("", "x", "y", "z"):
         raise ValueError(f"{axis!r} is no axis of a grid")
     return str(axis), int(str(count))
+
+
+def _axis(found: object) -> str:
+    if found not in ("x", "y", "z"):
+        raise ValueError(f"{found!r} is no axis of a grid")
+    return str(found)
 
 
 def _read_argument(found: dict[str, Any]) -> Argument:

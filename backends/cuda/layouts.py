@@ -147,7 +147,16 @@ def _accumulator(layout: Layout, shape: Vector, width: int = 2) -> RegisterLayou
     return RegisterLayout(shape, offsets, lanes, warps)
 
 
-def _blocked(layout: Layout, shape: Vector) -> RegisterLayout:
+def _blocked(layout: Layout, shape: Vector) -> RegisterLayout | None:
+    """Of an extent that is no power of two: as many tiles of the largest one in it; None where lanes or warps reach further than that."""
+    pieces = tuple(extent & -extent for extent in shape)
+    if pieces != shape:
+        one, two = (_blocked(layout, tuple(n * p if p != e else e for p, e in zip(pieces, shape, strict=True))) for n in (1, 2))
+        if one is None or two is None or (one.lanes, one.warps) != (two.lanes, two.warps):
+            return None
+        repeats = [range(0, extent, piece) for extent, piece in zip(shape, pieces, strict=True)]
+        offsets = tuple(tuple(map(sum, zip(at, offset, strict=True))) for at in product(*repeats) for offset in one.offsets)
+        return RegisterLayout(shape, offsets, one.lanes, one.warps)
     order = _ints(layout, "order")
     reached = [1] * len(shape)
 

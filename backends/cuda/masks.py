@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from twill.backends.cuda import arithmetic
 from twill.backends.cuda.addresses import slope
-from twill.backends.cuda.layouts import RegisterLayout
+from twill.backends.cuda.layouts import RegisterLayout, Vector
 from twill.backends.cuda.scope import Scope
 from twill.backends.cuda.values import Index, Tile
 from twill.program.program import Operation
@@ -30,6 +30,16 @@ def holds(scope: Scope, op: Operation, operands: Sequence[object]) -> Condition 
     if len(operands) == 1 and isinstance(operands[0], Tile):
         return operands[0].holds
     return None
+
+
+def viewed(condition: Condition, vector: Callable[[Vector], Vector]) -> Condition:
+    """The condition of a view: `vector` says which coordinates of the tile those of the view are."""
+
+    def of_view(layout: RegisterLayout) -> str:
+        offsets, lanes, warps = (tuple(map(vector, each)) for each in (layout.offsets, layout.lanes, layout.warps))
+        return condition(RegisterLayout(vector(layout.shape), offsets, lanes, warps))
+
+    return of_view
 
 
 def _compared(scope: Scope, op: Operation, operands: Sequence[object]) -> Condition | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from twill.backends.cuda import arithmetic, bulk, control, descriptors, masks, memory, products, reductions, tiles
 from twill.backends.cuda.layouts import RegisterLayout, Vector, same_threads
 from twill.backends.cuda.scope import Scope, flat, picked
+from twill.backends.cuda.source import AXES
 from twill.backends.cuda.values import FLOATS, Index, Shared, Tile, Uniform, Zero, index_of, rounded
 from twill.errors import Unsupported
 from twill.program.program import Operation
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 FEW = 8
 """Most registers of row factors that are worth looking at before they are used."""
-
-_AXES: Mapping[object, str] = {"x": "x", "y": "y", "z": "z", 0: "x", 1: "y", 2: "z"}
 
 
 def lower(scope: Scope, op: Operation) -> None:
@@ -58,7 +57,7 @@ def _constant(scope: Scope, op: Operation) -> None:
 
 def _program_id(scope: Scope, op: Operation) -> None:
     of = "blockIdx" if op.name == "tt.get_program_id" else "gridDim"
-    axis = _AXES[op.get("axis")]
+    axis = AXES[op.get("axis")]
     scope.define(op.results[0], scope.variable(op.results[0], f"{of}.{axis}", Scalar("i32", 32)))
 
 
@@ -136,10 +135,14 @@ def _splat(scope: Scope, op: Operation) -> None:
 
 @dataclass(frozen=True)
 class View:
-    """Where the elements of a tile stand in the one that it is a view of: `vector` of coordinates, sums of bits, and `texts` of C."""
+    """Where the elements of a tile stand in the one that it is a view of: `vector` of coordinates, sums of bits, and `texts` of C.
+
+    by_dims  whether every coordinate there is one of those here, or always 0
+    """
 
     vector: Callable[[Vector], Vector]
     texts: Callable[[tuple[str, ...]], tuple[str, ...]]
+    by_dims: bool = False
 
 
 def _dims(dims: Sequence[int | None]) -> View:
@@ -147,6 +150,7 @@ def _dims(dims: Sequence[int | None]) -> View:
     return View(
         lambda of: tuple(0 if dim is None else of[dim] for dim in dims),
         lambda of: tuple("0" if dim is None else of[dim] for dim in dims),
+        by_dims=True,
     )
 
 
@@ -233,7 +237,8 @@ def _view(scope: Scope, op: Operation, view: View, result: int | None = None) ->
 
     rows = (tile.array, source.registers) if source is not None and tile.array and not tile.packed else tile.rows
     few = rows is not None and rows[1] <= FEW
-    scope.define(result, Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=rows if few else None))
+    holds = masks.viewed(tile.holds, view.vector) if tile.holds is not None and view.by_dims else None
+    scope.define(result, Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=rows if few else None, holds=holds))
 
 
 def _convert_layout(scope: Scope, op: Operation) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from twill.backends.cuda.boxes import chunks
+from twill.backends.cuda.clusters import ALONE, Cluster
 from twill.backends.cuda.descriptors import made
 from twill.backends.cuda.kernel import POINTER, SCALAR, TENSOR_MAP, Argument
 from twill.backends.cuda.names import Names
@@ -14,7 +16,7 @@ from twill.backends.cuda.values import Tensor, Uniform, Value, storage_type
 from twill.errors import Unsupported
 from twill.pipeline.program import Barrier, Buffer, Group, Run
 from twill.program.ops import operand
-from twill.program.types import Descriptor, Layout, Pointer, Scalar
+from twill.program.types import Descriptor, Pointer, Scalar
 from twill.program.types import Tensor as TensorType
 
 MOST_SHARED = 232448
@@ -28,6 +30,7 @@ class Plan:
     """A kernel while it is generated.
 
     allowed   changes of rounding that may be used (`shortcuts.ALLOWED`)
+    cluster   how blocks work together
     maps      (descriptor in the TTGIR function, box, swizzle) -> name of its tensor map
     products  name of a product instruction -> its wrapper
     staging   group -> where it puts tiles that it stores by TMA, and how many bytes it has there
@@ -40,6 +43,7 @@ class Plan:
 
     source: Source
     allowed: tuple[str, ...] = ()
+    cluster: Cluster = ALONE
     names: Names = field(default_factory=Names)
     maps: dict[tuple[int, tuple[int, ...], int], str] = field(default_factory=dict)
     products: dict[str, str] = field(default_factory=dict)
@@ -175,9 +179,11 @@ class Plan:
         return self.scratch[group][0]
 
     def barriers(self) -> list[tuple[Barrier, int]]:
-        """All mbarriers with the number of their slots."""
+        """All mbarriers with the number of their slots.  Readers of all blocks give back what one copy brought to all."""
         pipelined = self.source.pipelined
-        found = [(buffer.empty, buffer.slots) for buffer in pipelined.buffers if buffer.empty is not None]
+        givers = {buffer.name: self.cluster.count if buffer.name in self.cluster.rings else 1 for buffer in pipelined.buffers}
+        empties = [(buffer, buffer.empty) for buffer in pipelined.buffers if buffer.empty is not None]
+        found = [(replace(empty, arrivals=empty.arrivals * givers[buffer.name]), buffer.slots) for buffer, empty in empties]
         return found + [(channel.full, pipelined.buffer(channel.buffer).slots) for channel in pipelined.channels]
 
     def _stored(self, group: Group) -> Iterable[TensorType]:
@@ -189,21 +195,6 @@ class Plan:
                 type_ = None if value is None else self.source.program.type(value)
                 if isinstance(type_, TensorType):
                     yield type_
-
-
-def box_of(shape: tuple[int, ...], element: Scalar | Pointer, layout: Layout | None) -> tuple[tuple[int, ...], int]:
-    """Box and swizzle (bytes) of the copies that move a tile: as many columns as the swizzle is wide, at most 256 rows."""
-    swizzle = layout.get("swizzlingByteWidth", 0) if layout is not None else 0
-    swizzle = swizzle if isinstance(swizzle, int) else 0
-    width = swizzle * 8 // element.bits if swizzle else 256
-    return (*(min(extent, 256) for extent in shape[:-1]), min(shape[-1], width)), swizzle
-
-
-def chunks(tile: TensorType) -> tuple[int, int]:
-    """Bytes of a chunk of columns of a stored tile, and how many there are."""
-    row = tile.shape[-1] * tile.element.bits // 8
-    width = min(row, 128)
-    return tile.elements // tile.shape[-1] * width, row // width
 
 
 def _parameter_type(type_: object) -> str:

@@ -222,9 +222,14 @@ class Scope:
         assert condition.holds is not None
         self.assign(array, layout, False, value)
         code.add("// a mask that nothing of the warp falls under changes nothing")
-        with code.block(f"if (!({condition.holds(layout)}))"), code.unrolled(layout.registers):
-            index = index_of(layout, "i")
-            code.add(f"{array}[i] = {condition.at(index)} ? {array}[i] : {other.at(index)};")
+        with code.block(f"if (!({condition.holds(layout)}))"):
+            # Where elements stand is computed here, not kept in registers from before the loop for the few turns that need it.
+            code.add("const int own = opaque(lane);")
+            with code.block(""):
+                code.add("const int lane = own;")
+                with code.unrolled(layout.registers):
+                    index = index_of(layout, "i")
+                    code.add(f"{array}[i] = {condition.at(index)} ? {array}[i] : {other.at(index)};")
 
     def converted(self, tile: Tile, layout: RegisterLayout) -> Tile:
         """The same tile in another layout."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,9 @@ _COORDINATES = frozenset(
         *("tt.make_range", "tt.splat", "tt.expand_dims", "tt.broadcast", "ttg.convert_layout"),
     )
 )
+
+AXES: Mapping[object, str] = {"x": "x", "y": "y", "z": "z", 0: "x", 1: "y", 2: "z"}
+"""The grid's axes as ops that ask for program ids spell them."""
 
 _TAKE_ANY_LAYOUT = ("tt.descriptor_store", "ttg.local_alloc")
 

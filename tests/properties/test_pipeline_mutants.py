@@ -20,7 +20,24 @@ from twill.frontends.graph_json import read_schedule
 from twill.frontends.ttgir import parse
 from twill.graph.build import loop_graph
 from twill.pipeline import expand
-from twill.pipeline.program import PipelinedProgram
+from twill.pipeline.program import (
+    Acquire,
+    Arrive,
+    Barrier,
+    Buffer,
+    By,
+    Channel,
+    Group,
+    Instruction,
+    Issue,
+    OpSite,
+    Part,
+    PipelinedProgram,
+    Queue,
+    Read,
+    Release,
+    Wait,
+)
 from twill.problem import Problem
 from twill.schedule import Schedule
 from twill.simulate import run
@@ -90,6 +107,33 @@ def test_mutants_that_are_proved_right_give_the_same_bits(kernel: str) -> None:
             run_pipelined(graph.program, mutant.program, given, (1, 1, 1))
             assert all(np.array_equal(given[name], value) for name, value in reference.items()), mutant.what
     assert proved >= 5
+
+
+def copied(*producer: Instruction) -> PipelinedProgram:
+    """A group that fills a ring of two slots by bulk copies, and one that reads it."""
+    reader = (Wait(0, 5, "tile"), Issue(0, 5, "read", reads=(Read("copy", 0, "tile"),)), Release(0, 5, "tile", By.THREADS, 1))
+    bodies = enumerate((producer, reader))
+    return PipelinedProgram(
+        name="copied",
+        ii=10,
+        length=20,
+        ops=(OpSite("copy", "tma_load"), OpSite("read", "op")),
+        groups=tuple(Group(n, "compute", 1, n, 24, 1, 1, (), tuple(body)) for n, body in bodies),
+        buffers=(Buffer("tile", "smem", 64, 2, (Part("copy", 0, 64),), empty=Barrier(1, parity=1)),),
+        channels=(Channel("tile", ("copy",), "tile", 0, (1,), Barrier(1, 64)),),
+    )
+
+
+def test_a_copy_may_be_announced_behind_it() -> None:
+    """The proof says so, and so does every order; not when the slot is taken behind the copy."""
+    take, announce = Acquire(0, 0, "tile"), Arrive(0, 0, "tile", By.BYTES, 1, 64, "copy")
+    copy = Issue(0, 0, "copy", Queue.TMA, into="tile")
+    for right in (copied(take, announce, copy), copied(take, copy, announce)):
+        assert prove(right, trips=[(3, 1)]).holds
+        assert explore(right, (3, 1), limit=5000) is None
+    wrong = copied(copy, take, announce)
+    assert not prove(wrong, trips=[(3, 1)]).holds
+    assert explore(wrong, (3, 1), limit=5000)
 
 
 @given(loops(max_ops=3))

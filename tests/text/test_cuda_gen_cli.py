@@ -50,3 +50,28 @@ def test_a_kernel_for_blackwell_is_refused(twill_command: Callable[..., Any], ke
     done = twill_command("lower", SCHEDULES / "gemm_sm100.json", "--kernel", kernels / "gemm_sm100.ttgir", "--to", "cuda")
     assert (done.status, done.out) == (3, "")
     assert done.err == 'twill: CUDA is generated for Hopper ("cuda:90"), the kernel was compiled for "cuda:100".\n'
+
+
+def test_blocks_of_a_cluster_are_proved_and_what_they_do_not_share_is_said(twill_command: Callable[..., Any], kernels: Path) -> None:
+    arguments = ("lower", SCHEDULES / "gemm.json", "--kernel", kernels / "gemm.ttgir", "--to", "cuda", "-o", kernels / "gemm.cu")
+    done = twill_command(*arguments, "--cluster", "y=4")
+    assert (done.status, done.out) == (0, "")
+    assert done.err == "twill: loaded by every block for itself: tma_load.2: its coordinates depend on the program id along y.\n"
+    kernel = read_kernel((kernels / "gemm.cu").read_text(encoding="utf-8"))
+    assert (kernel.cluster, kernel.cluster_axis) == (4, "y")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--to", "cuda", "--cluster", "3"),
+            "Invalid value for '--cluster': '3' is none of 2, 4, 8, and none of these with an axis, as in y=2.",
+        ),
+        (("--to", "ir", "--cluster", "2"), "--cluster is for --to cuda."),
+    ],
+)
+def test_clusters_that_there_are_not(twill_command: Callable[..., Any], options: tuple[str, ...], message: str) -> None:
+    done = twill_command("lower", SCHEDULES / "gemm.json", *options)
+    assert done.status == 2
+    assert message in done.err

@@ -87,9 +87,14 @@ FORMS = [
     Form("one_right", operands(), TILE | {"SMS": 132}, (r"// \w+: ttg.local_alloc", r"stmatrix4\(")),
 ]
 FEW = [FORMS[2], FORMS[6]]
+CLUSTERS = {
+    **{"persistent": "x", "persistent-flattened": "x", "made": "y", "stored_inside": "x", "converted_first": "x", "converted_second": "x"},
+    **{"batched": "x", "one_right": "y"},
+}
+"""Forms whose neighbours along an axis of the grid load something alike."""
 
 
-def check(form: Form, folder: Path, names: list[str]) -> None:
+def check(form: Form, folder: Path, names: list[str], *lowering: str) -> None:
     """Make the kernel by the commands that a user types; nothing may spill, nobody may warn, the loop keeps its order."""
     from twill.frontends.triton_source import to_ttgir
 
@@ -106,7 +111,7 @@ def check(form: Form, folder: Path, names: list[str]) -> None:
     options = ["--machine", "h200", "--subtile", "none", "--for", "cuda-sm90", "--json", str(schedule), "--quiet"]
     assert run(["schedule", str(ttgir), *options]) == 0
     assert run(["lower", str(schedule), "--kernel", str(ttgir), "-o", str(ir)]) == 0
-    assert run(["lower", str(schedule), "--kernel", str(ttgir), "--to", "cuda", "-o", str(cuda)]) == 0
+    assert run(["lower", str(schedule), "--kernel", str(ttgir), "--to", "cuda", *lowering, "-o", str(cuda)]) == 0
     text = cuda.read_text(encoding="utf-8")
     assert [pattern for pattern in form.expected if re.search(pattern, text) is None] == []
     assert read_kernel(text).source == text
@@ -128,3 +133,12 @@ def test_every_form_builds(form: Form, tmp_path: Path, cuda_compilers: list[str]
     if "slow" not in request.config.getoption("markexpr"):
         pytest.skip("minutes: run with -m slow")
     check(form, tmp_path, cuda_compilers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [form for form in FORMS if str(form) in CLUSTERS], ids=str)
+def test_every_form_builds_for_clusters(form: Form, tmp_path: Path, cuda_compilers: list[str], request: pytest.FixtureRequest) -> None:
+    if "slow" not in request.config.getoption("markexpr"):
+        pytest.skip("minutes: run with -m slow")
+    check(form, tmp_path, cuda_compilers[:1], "--cluster", f"{CLUSTERS[str(form)]}=2")
+    assert "tma_load_for_all<3>(" in (tmp_path / "kernel.cu").read_text(encoding="utf-8")

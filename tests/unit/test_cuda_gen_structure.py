@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,14 @@ def test_waits_for_products_leave_as_many_under_way_as_the_program_says(kernel: 
         products = {i.op for i in group.body if isinstance(i, Issue) and i.queue == "wgmma"}
         assert {op for _, op in found} == products
         assert all(int(pending) <= len(products) for pending, _ in found)
+
+
+def test_warp_groups_ask_for_no_more_registers_than_the_launch_gives(pipelined: PipelinedProgram, tile: TileProgram) -> None:
+    """Otherwise the last one would wait for ever: what is left of the multiprocessor's registers is not the block's."""
+    asking = replace(pipelined, groups=tuple(replace(group, grant=max(group.grant, 32)) for group in pipelined.groups))
+    kernel = to_cuda(asking, tile)
+    warpgroups = {group.first_warp // 4: dict(kernel.grants)[group.index] for group in asking.groups}
+    assert 128 * sum(warpgroups.values()) <= kernel.threads * kernel.registers or max(warpgroups.values()) <= kernel.registers
 
 
 def test_the_file_says_all_that_a_host_needs(kernel: CudaKernel, tile: TileProgram) -> None:

@@ -43,8 +43,8 @@ class FakeDriver:
         self.maps.append((tensor, box, swizzle))
         return f"map {len(self.maps)}"
 
-    def config(self, grid: tuple[int, ...], threads: int, shared_bytes: int, cluster: int) -> tuple[Any, ...]:
-        self.configs.append((grid, threads, shared_bytes, cluster))
+    def config(self, grid: tuple[int, ...], threads: int, shared_bytes: int) -> tuple[Any, ...]:
+        self.configs.append((grid, threads, shared_bytes))
         return self.configs[-1]
 
     def stream(self, handle: int) -> str:
@@ -121,7 +121,7 @@ def test_a_launch_gets_everything_in_the_order_of_the_signature() -> None:
         (Tensor(4096, (256, 128), (128, 1), "f16"), (128, 64), 128),
         (Tensor(8192, (128, 512), (512, 1), "f16"), (64, 64), 128),
     ]
-    config = ((2, 4), 384, 196608, 1)
+    config = ((2, 4), 384, 196608)
     assert driver.launches == [("stream 7", config, "kernel product", "map 1", 256, "map 2", 512, 65536, 128, 0.5)]
     assert [type(each) for each in driver.launches[0][4:]] == [int, str, int, int, int, np.float32]
 
@@ -205,10 +205,27 @@ def test_streams_of_every_library(stream: object, seen: str) -> None:
     assert driver.launches[0][0] == seen
 
 
-def test_clusters_are_told_to_the_driver() -> None:
-    kernel, driver = loaded(replace(KERNEL, cluster=2))
-    kernel(*arrays(), grid=(8, 2))
-    assert driver.configs == [((8, 2), 384, 196608, 2)]
+def test_a_grid_of_clusters_counts_blocks() -> None:
+    """The code says itself that its blocks work in clusters."""
+    kernel, driver = loaded(replace(KERNEL, cluster=2, cluster_axis="y"))
+    kernel(*arrays(), grid=(7, 2))
+    assert driver.configs == [((7, 2), 384, 196608)]
+
+
+ROWS_OF_TILES = ("/", ("+", "K", 127), 128)
+
+
+def test_what_clusters_need_of_numbers_is_checked() -> None:
+    kernel = replace(KERNEL, cluster=2, multiples=(ROWS_OF_TILES,))
+    assert read_kernel(metadata(kernel)).multiples == (ROWS_OF_TILES,)
+    found, driver = loaded(kernel)
+    a, b, bias, _, scale = arrays()
+    found(a, b, bias, 256, scale, grid=2)
+    assert len(driver.launches) == 1
+    assert wrong(lambda a, b, bias, _, scale: (a, b, bias, 384, scale), kernel, grid=2) == (
+        "product loads tiles once for 2 blocks, which takes a multiple of 2 for (K + 127) / 128, and that is 3. "
+        "Pad the arrays, or generate the kernel without --cluster."
+    )
 
 
 def wrong(change: Callable[..., tuple[Any, ...]], kernel: CudaKernel = KERNEL, **options: Any) -> str:
@@ -295,8 +312,11 @@ def test_wrong_grids_streams_and_names(options: dict[str, Any], message: str) ->
 
 
 def test_a_grid_must_be_whole_clusters() -> None:
-    message = "the grid has 3 blocks along x, which are not whole clusters of 2."
-    assert wrong(lambda *all: all, replace(KERNEL, cluster=2), grid=3) == message
+    message = (
+        "the grid has {} blocks along {}, which are not whole clusters of 2. Launch a multiple, or generate the kernel without --cluster."
+    )
+    assert wrong(lambda *all: all, replace(KERNEL, cluster=2), grid=3) == message.format(3, "x")
+    assert wrong(lambda *all: all, replace(KERNEL, cluster=2, cluster_axis="y"), grid=4) == message.format(1, "y")
 
 
 def test_types_that_no_launch_passes_are_unsupported() -> None:

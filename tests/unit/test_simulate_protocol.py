@@ -98,6 +98,22 @@ def test_producer_and_consumer() -> None:
     assert prove(pair((ACQUIRE, FILL, ARRIVE), (WAIT, READ, RELEASE))).holds
 
 
+COPY, BYTES = replace(FILL, queue=Queue.TMA), Arrive(0, 0, "tile", By.BYTES, 1, 64, "fill")
+
+
+def test_bytes_may_come_before_they_are_announced() -> None:
+    """They count for the phase that is under way, which no copy ends alone: this is so when a block copies for its neighbours."""
+    assert prove(pair((ACQUIRE, BYTES, COPY), (WAIT, READ, RELEASE))).holds
+    assert prove(pair((ACQUIRE, COPY, BYTES), (WAIT, READ, RELEASE))).holds
+
+
+def test_bytes_that_may_come_in_the_phase_before() -> None:
+    proof = prove(pair((COPY, ACQUIRE, BYTES), (WAIT, READ, RELEASE)), trips=[(3,)])
+    assert said(proof) == (
+        "group 1 (issue fill of iteration 2) may bring its bytes before phase 0 of the full barrier of slot 0 of tile is over"
+    )
+
+
 def test_consumer_that_does_not_wait() -> None:
     proof = prove(pair((ACQUIRE, FILL, ARRIVE), (READ, RELEASE)))
     assert said(proof) == "read of iteration 0 reads fill from slot 0 of tile without knowing that fill of iteration 0 is done"

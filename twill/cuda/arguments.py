@@ -104,6 +104,7 @@ def _check_mapped(name: str, tensor: Tensor, argument: Argument) -> None:
 def arguments(driver: Driver, kernel: CudaKernel, values: dict[str, Any]) -> list[Any]:
     """What is passed to the launch, in the order of the kernel's signature; `values` holds a `Tensor` or a number for every parameter."""
     numbers = {a.source: int(_argument(driver, a, values)) for a in kernel.arguments if a.kind == SCALAR and a.dtype.startswith("i")}
+    check_multiples(kernel, numbers)
     return [_argument(driver, argument, values, numbers) for argument in kernel.arguments]
 
 
@@ -173,9 +174,38 @@ def check_grid(kernel: CudaKernel, grid: object) -> tuple[int, ...]:
     fits = all(isinstance(each, int) and 1 <= each <= limit for each, limit in zip(extents, most, strict=False))
     if not 1 <= len(extents) <= 3 or not fits:
         raise BadInput(f"the grid is {grid!r}; it must be one to three positive numbers of blocks, at most {_by(most)}.")
-    if extents[0] % kernel.cluster:
-        raise BadInput(f"the grid has {extents[0]} blocks along x, which are not whole clusters of {kernel.cluster}.")
     return extents
+
+
+def check_clusters(kernel: CudaKernel, extents: tuple[int, ...]) -> None:
+    """Raise BadInput when a grid of so many blocks is not one of whole clusters."""
+    along = (*extents, 1, 1)["xyz".index(kernel.cluster_axis)]
+    if along % kernel.cluster:
+        raise BadInput(
+            f"the grid has {along} blocks along {kernel.cluster_axis}, which are not whole clusters of {kernel.cluster}.",
+            remedy="Launch a multiple, or generate the kernel without --cluster.",
+        )
+
+
+def check_multiples(kernel: CudaKernel, numbers: Mapping[str, int]) -> None:
+    """Raise BadInput when blocks of a cluster would not load the same tiles with these scalars."""
+    for extent in kernel.multiples:
+        found = _extent(extent, numbers)
+        if found % kernel.cluster:
+            raise BadInput(
+                f"{kernel.name} loads tiles once for {kernel.cluster} blocks, which takes a multiple of {kernel.cluster} for "
+                f"{_formula(extent)}, and that is {found}.",
+                remedy="Pad the arrays, or generate the kernel without --cluster.",
+            )
+
+
+def _formula(extent: Extent) -> str:
+    """A number as it is computed, in parentheses where it is a part of another one."""
+    if not isinstance(extent, tuple):
+        return str(extent)
+    sign, left, right = extent
+    parts = [f"({_formula(part)})" if isinstance(part, tuple) and sign in "+-*/%" else _formula(part) for part in (left, right)]
+    return f"{parts[0]} {sign} {parts[1]}" if sign in "+-*/%" else f"{sign}({', '.join(parts)})"
 
 
 def blocks(kernel: CudaKernel, grid: tuple[int, ...]) -> tuple[int, ...]:

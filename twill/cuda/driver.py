@@ -20,8 +20,8 @@ class Driver(Protocol):
     def tensor_map(self, tensor: Tensor, box: tuple[int, ...], swizzle: int) -> Any:
         """A tensor map by value."""
 
-    def config(self, grid: tuple[int, ...], threads: int, shared_bytes: int, cluster: int) -> Any:
-        """A launch configuration; the grid counts blocks."""
+    def config(self, grid: tuple[int, ...], threads: int, shared_bytes: int) -> Any:
+        """A launch configuration; the grid counts blocks, also of kernels whose code says that they work in clusters."""
 
     def stream(self, handle: int) -> Any:
         """The stream of that CUstream, 0 for the default one."""
@@ -107,12 +107,9 @@ class CudaCore:
         except (ValueError, RuntimeError) as error:
             raise BadInput(f"CUDA makes no tensor map of {box} of an array of {tensor.shape}: {error}.") from error
 
-    def config(self, grid: tuple[int, ...], threads: int, shared_bytes: int, cluster: int) -> Any:
-        """As `Driver.config`; cuda.core counts clusters where there are any."""
-        if cluster == 1:
-            return self._core.LaunchConfig(grid=grid, block=threads, shmem_size=shared_bytes)
-        clusters = (grid[0] // cluster, *grid[1:])
-        return self._core.LaunchConfig(grid=clusters, cluster=cluster, block=threads, shmem_size=shared_bytes)
+    def config(self, grid: tuple[int, ...], threads: int, shared_bytes: int) -> Any:
+        """As `Driver.config`."""
+        return self._core.LaunchConfig(grid=grid, block=threads, shmem_size=shared_bytes)
 
     def stream(self, handle: int) -> Any:
         """As `Driver.stream`."""

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from twill.backends.cuda.kernel import CudaKernel
-from twill.cuda.arguments import Parameter, arguments, blocks, check_grid, check_tensor, parameters, programs, programs_name
+from twill.cuda.arguments import (
+    Parameter,
+    arguments,
+    blocks,
+    check_clusters,
+    check_grid,
+    check_tensor,
+    parameters,
+    programs,
+    programs_name,
+)
 from twill.cuda.driver import CudaCore, Driver
 from twill.cuda.tensors import Reader, Tensor, Unreadable, reader
 from twill.errors import BadInput, Place
@@ -168,7 +178,8 @@ class LoadedKernel:
 
     def _configure(self, grid: Any) -> Any:
         extents = blocks(self.kernel, check_grid(self.kernel, grid))
-        config = self._driver.config(extents, self.kernel.threads, self.kernel.shared_bytes, self.kernel.cluster)
+        check_clusters(self.kernel, extents)
+        config = self._driver.config(extents, self.kernel.threads, self.kernel.shared_bytes)
         self._configs[grid] = config
         return config
 

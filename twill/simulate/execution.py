@@ -58,6 +58,7 @@ class Execution:
         self.announced: dict[tuple[str, int, int], Signal] = {}
         self.arrivals: list[Later] = []
         self.log: deque[str] = deque(maxlen=STORY)
+        self.channels = {value: channel.name for channel in program.channels for value in channel.values}
 
     # --------------------------------------------------------------------------------------------------------------- the whole run
     def finish(self) -> None:
@@ -194,7 +195,11 @@ class Execution:
         if instruction.by is By.BYTES:
             copy = (instruction.op, event.entry, event.iteration)
             self.announced[copy] = signal
-            signal.copies += not self.is_over(Point(("op", *copy), 1))
+            over = Point(("op", *copy), 1)
+            if self.is_over(over):
+                merge(signal.coming, self.completions[over])
+            else:
+                signal.copies += 1
         self.signalled(process, event, signal, instruction.by, instruction.count)
         return True
 
@@ -278,6 +283,8 @@ class Execution:
             process.issued.setdefault(queue, []).append(name)
         elif queue is not Queue.NONE:
             over = Point(("op", name, event.entry, event.iteration), 1)
+        if queue is Queue.TMA and name in self.channels:
+            self.check_phase(process, event, name)
         if isinstance(instruction, Issue):
             self.accesses.check_dependences(process, event, begin)
         self.accesses.issue(process, event, over, begin)
@@ -286,6 +293,15 @@ class Execution:
         if queue is not Queue.NONE:
             self.flights.append(Flight(event, name, over, {**begin, process.key: process.steps + 1}))
         return True
+
+    def check_phase(self, process: Process, event: Event, name: str) -> None:
+        """Bytes count for the phase that is under way when they come.  Broken when that may be the phase before that of the copy.
+
+        A group that announces its own copies knows; one that copies into the ring of another block must have heard of it.
+        """
+        signal, lap = self.full(event, self.channels[name])
+        if signal.known(process.now) < lap:
+            raise Broken(f"{self.who(event)} may bring its bytes before phase {lap - 1} of {signal.name} is over")
 
     # ------------------------------------------------------------------------------------------------------------------- the rest
     def fence(self, process: Process, _: Event) -> bool:

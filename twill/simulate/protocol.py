@@ -11,6 +11,9 @@ The groups are processes that meet at barriers only.  One run is looked at, and 
   has passed the phase before it, and if no arrival can fall into the phase before its own.  Both are checked in the same sense, at
   every arrival and every end of a phase; so is the number of arrivals.
 
+A bulk copy brings its bytes to a barrier that may belong to another block of a cluster (`twill.pipeline.clustered`), and they may come
+before that block announces them: they count for the phase that is under way.  It must be certain that this is the copy's own.
+
 Asynchronous ops are over at any time after they began.  Those of one queue work in order.  Nothing is assumed about when.
 """
 
