@@ -69,6 +69,11 @@ class Forward:
     parts: int
     run: Any
 
+    @property
+    def ragged(self) -> bool:
+        """Whether it takes any number of keys: tensors of three dimensions, one for heads."""
+        return len(self.run.parameters[0].arguments[0].box) == 3
+
     def tensors(self, batch: int, heads: int, length: int, seed: int = 0, scale: float = 1.0) -> dict[str, Any]:
         """Random q, k, v and poisoned results [batch, heads, length, head], and numbers, by the names of the kernel's arguments."""
         torch.manual_seed(seed + length)
@@ -82,7 +87,8 @@ class Forward:
         batch, heads, length, head = tensors["q"].shape
         strips = math.ceil(length / self.rows)
         sms = torch.cuda.get_device_properties(0).multi_processor_count
-        flat = {name: tensors[name].view(-1, head) for name in ("q", "k", "v", "o")}
+        shape = (-1, length, head) if self.ragged else (-1, head)
+        flat = {name: tensors[name].view(shape) for name in ("q", "k", "v", "o")}
         values = [({**tensors, **flat, "BH": batch * heads, "H": heads})[parameter.name] for parameter in self.run.parameters]
         tiles = math.ceil(strips / self.parts) * batch * heads
         cluster = self.run.kernel.cluster
@@ -141,13 +147,21 @@ def kernels(folder: Path, only: str) -> Iterator[Forward]:
         yield Forward(stem, found["type"], *sizes, "causal" in notes, "p" in notes, parts, twill.load(path))
 
 
+def sizes(each: Forward, unit: int) -> Iterator[tuple[int, int, int, float]]:
+    """Batch, heads, length and scale of the queries of what is checked; without a mask whole tiles, in clusters as many tiles as blocks."""
+    for batch, heads, length, scale in ((1, 2, unit, 1.0), (2, 3, 3 * unit, 1.0), (2, 4, 1024, 1.0), (1, 2, 2048, 8.0), (1, 160, 640, 1.0)):
+        whole = not length % each.rows and not length % each.keys and not length // each.rows % each.run.kernel.cluster
+        if each.ragged or whole:
+            yield batch, heads, length, scale
+    if each.ragged:
+        yield from ((2, 3, 1000, 1.0), (1, 2, 1201, 1.0), (1, 2, 37, 1.0))
+
+
 def check(each: Forward) -> str:
     """Largest relative error, and that of cuDNN on the same data; raises when a result is wrong or when runs differ."""
     worst, theirs = 0.0, 0.0
     unit = math.lcm(each.rows, each.keys)
-    for batch, heads, length, scale in ((1, 2, unit, 1.0), (2, 3, 3 * unit, 1.0), (2, 4, 1024, 1.0), (1, 2, 2048, 8.0), (1, 160, 640, 1.0)):
-        if length % each.rows or length % each.keys or length // each.rows % each.run.kernel.cluster:
-            continue  # the source has no mask: sequences are whole tiles, in clusters as many tiles as blocks
+    for batch, heads, length, scale in sizes(each, unit):
         for seed in range(3):
             tensors = each.tensors(batch, heads, length, seed, scale)
             run = each.launch(tensors)

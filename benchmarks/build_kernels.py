@@ -54,8 +54,12 @@ def recipes() -> Iterator[Recipe]:
     for element in ("f16", "bf16"):
         yield forward(element, 128, (128, 128))
         yield forward(element, 64, (64, 128), parts=3)
+    yield forward("f16", 128, (64, 64), parts=3)
     for head in (128, 64):
         yield forward("f16", head, (128, 128), causal=True)
+    for element in ("f16", "bf16"):
+        yield stepped(element, 128, (64, 80), parts=3)
+    yield stepped("f16", 128, (64, 80), parts=3, causal=True)
 
 
 def product(element: str, layout: str, tile: tuple[int, int, int], *, gelu: bool = False) -> Recipe:
@@ -75,7 +79,8 @@ def product(element: str, layout: str, tile: tuple[int, int, int], *, gelu: bool
 def forward(element: str, head: int, tile: tuple[int, int], *, causal: bool = False, parts: int = 1) -> Recipe:
     """Persistent attention forward: a tile's rows in sub-tiles of a warpgroup each, or `parts` programs of a warpgroup in one.
 
-    The groups gain nothing from taking turns on the tensor core.  Rings of two slots leave room for a second query tile.
+    The groups gain nothing from taking turns on the tensor core.  Rings of two slots leave room for a second query tile; three groups need
+    them to be deeper instead, as in `stepped`.
     """
     rows, keys = tile
     kind = TRITON_TYPES[element]
@@ -83,7 +88,8 @@ def forward(element: str, head: int, tile: tuple[int, int], *, causal: bool = Fa
     signature = {"q": tall, "k": wide, "v": wide, "o": tall, "lse": "*fp32", "scale": "fp32", "S": "i32", "BH": "i32"}
     name = f"attention_{element}_d{head}_{rows}x{keys}{'_causal' if causal else ''}{f'_x{parts}' if parts > 1 else ''}_p"
     constants = {"BM": rows, "BN": keys, "D": head, "PARTS": parts, "CAUSAL": causal}
-    options = ("--subtile", f"x={parts}" if parts > 1 else str(rows // 64), *(("--depth", "2") if head > 64 else ()))
+    depth = () if head <= 64 else ("--depth", "3" if parts > 1 else "2")
+    options = ("--subtile", f"x={parts}" if parts > 1 else str(rows // 64), *depth)
     return Recipe(
         name,
         attention.attention_persistent,
@@ -94,6 +100,25 @@ def forward(element: str, head: int, tile: tuple[int, int], *, causal: bool = Fa
         "free",
         "reassociate-max",
     )
+
+
+STEP = 32
+"""Keys of a step in the source of kernels that are made with another: a number that none of their other sizes equals."""
+
+
+def stepped(element: str, head: int, tile: tuple[int, int], *, parts: int, causal: bool = False) -> Recipe:
+    """Persistent attention forward for any number of keys, in steps that no tile of Triton has.
+
+    Three slots for keys and values leave room for one query tile of each group; with two of them groups fall into step at random.
+    """
+    rows, keys = tile
+    kind = TRITON_TYPES[element]
+    wide, tall = f"tensordesc<{kind}[1,{STEP},{head}]>", f"tensordesc<{kind}[1,{rows},{head}]>"
+    signature = {"q": tall, "k": wide, "v": wide, "o": tall, "lse": "*fp32", "scale": "fp32", "S": "i32", "BH": "i32"}
+    constants = {"BM": rows, "BN": STEP, "D": head, "PARTS": parts, "CAUSAL": causal}
+    options = ("--step", str(keys), "--subtile", f"x={parts}", "--depth", "3")
+    name = f"attention_{element}_d{head}_{rows}x{keys}{'_causal' if causal else ''}_x{parts}_p"
+    return Recipe(name, attention.attention_ragged, signature, constants, rows // 16, options, "free", "reassociate-max")
 
 
 def _block(element: str, rows: int, columns: int) -> str:

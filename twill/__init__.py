@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from twill.pareto import Front
     from twill.program.program import TileProgram
     from twill.search import Options
+    from twill.stepping import Chosen
     from twill.subtiling import Choice
     from twill.verify import Audit, Violation
 
 __all__ = [
     "TwillError",
+    "best_step",
     "best_subtiles",
     "check",
     "load",
@@ -75,6 +77,7 @@ def load_problem(
     model: str = "hardware",
     subtile: str = "none",
     operands: str = "kernel",
+    step: int | None = None,
     stage: Callable[[str], None] = lambda _: None,
 ) -> Problem:
     """The scheduling problem in a file: a costed graph (.json), or a loop of a kernel (TTGIR) on a machine.
@@ -86,6 +89,7 @@ def load_problem(
     subtile    split the loop body first: "none", a number of sub-tiles, or DIM=NUMBER (`best_subtiles` chooses the number)
     operands   first operands of products that do not change in the loop: "kernel", where the kernel has them, or "shared", in shared
                memory (`twill.graph.invariants`)
+    step       elements by which an iteration of the loop goes on; None: as the kernel says (`twill.graph.resize`)
     stage      told "read", "graph" and "costs" as these begin
 
     Raises BadInput or Unsupported.
@@ -95,7 +99,7 @@ def load_problem(
 
         stage("read")
         return graph_json.read_problem(path)
-    graph, gpu = _graph_and_machine(path, machine, function, loop_line, stage)
+    graph, gpu = _graph_and_machine(path, machine, function, loop_line, step, stage)
     from twill import costs, subtiling
     from twill.graph.invariants import SHARED, in_shared_memory
     from twill.graph.subtile import split
@@ -122,6 +126,7 @@ def best_subtiles(
     coupling: str = "auto",
     model: str = "hardware",
     operands: str = "kernel",
+    step: int | None = None,
     restrict: Callable[[Problem], Problem] = lambda problem: problem,
     stage: Callable[[str], None] = lambda _: None,
 ) -> Choice:
@@ -131,7 +136,7 @@ def best_subtiles(
 
     The comparison is among the decisions of the choice's problem; its result is checked as that of `schedule` is.
     """
-    graph, gpu = _graph_and_machine(path, machine, function, loop_line, stage)
+    graph, gpu = _graph_and_machine(path, machine, function, loop_line, step, stage)
     from twill import costs, subtiling
     from twill.graph.invariants import SHARED, in_shared_memory
 
@@ -145,20 +150,68 @@ def best_subtiles(
     return subtiling.best(graph, gpu, subtiling.AUTO, options=options, price=price, solve=schedule, progress=progress)
 
 
+def best_step(
+    path: str | Path,
+    machine: str | Path | Machine | None,
+    options: Options | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    function: str | None = None,
+    loop_line: int | None = None,
+    coupling: str = "auto",
+    model: str = "hardware",
+    subtile: str = "none",
+    operands: str = "kernel",
+    restrict: Callable[[Problem], Problem] = lambda problem: problem,
+    stage: Callable[[str], None] = lambda _: None,
+) -> Chosen:
+    """Schedule a kernel's loop in the step for which the smallest bound is proved, an element; arguments as for `best_subtiles`.
+
+    subtile  as for `load_problem`
+
+    Raises Unsupported when the kernel's step cannot be changed.
+    """
+    if machine is None:
+        raise BadInput("a kernel needs a machine.", place=Place(file=str(path)), remedy="Name one, for example: --machine h100.")
+    from twill import costs, search, stepping, subtiling
+    from twill.graph.hoist import filled_once
+    from twill.graph.invariants import SHARED, in_shared_memory
+    from twill.graph.nests import nested
+    from twill.graph.subtile import split
+
+    stage("read")
+    program = filled_once(nested(load_program(path, function=function)))
+    gpu = load_machine(machine) if isinstance(machine, (str, Path)) else machine
+    wanted = subtiling.request(subtile)
+
+    def price(graph: LoopGraph) -> Problem:
+        graph = in_shared_memory(graph) if operands == SHARED else graph
+        graph = split(graph, wanted.parts or 1, axis=wanted.axis)
+        return restrict(costs.price(graph, gpu, coupling=coupling, model=model))
+
+    stage("costs")
+    listed = stepping.offers(program, price, loop_line=loop_line)
+    stage("search")
+    return stepping.best(listed, options or search.Options(), schedule, progress)
+
+
 def _graph_and_machine(
-    path: str | Path, machine: str | Path | Machine | None, function: str | None, loop_line: int | None, stage: Callable[[str], None]
+    path: str | Path,
+    machine: str | Path | Machine | None,
+    function: str | None,
+    loop_line: int | None,
+    step: int | None,
+    stage: Callable[[str], None],
 ) -> tuple[LoopGraph, Machine]:
     if machine is None:
         raise BadInput("a kernel needs a machine.", place=Place(file=str(path)), remedy="Name one, for example: --machine h100.")
     stage("read")
     program = load_program(path, function=function)
     gpu = load_machine(machine) if isinstance(machine, (str, Path)) else machine
-    from twill.graph.build import loop_graph
-    from twill.graph.hoist import filled_once
-    from twill.graph.nests import nested
+    from twill.graph.kernel import kernel_loop
 
     stage("graph")
-    return loop_graph(filled_once(nested(program)), loop_line=loop_line), gpu
+    return kernel_loop(program, loop_line=loop_line, step=step), gpu
 
 
 def schedule(problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None) -> Result:

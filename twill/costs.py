@@ -284,6 +284,7 @@ def _provenance(pricing: Pricing, decisions: tuple[str, ...]) -> Provenance:
         origins=tuple(_origin(pricing, node) for node in pricing.graph.nodes),
         subtile=pricing.graph.subtile or None,
         operands=pricing.graph.operands or None,
+        step=pricing.graph.step,
         stored=stored_behind(program, pricing.operations[pricing.graph.loop]),
         resident=dict(pricing.graph.resident).get("smem", 0),
     )

@@ -39,6 +39,9 @@ CASES = {
     "blocked": (blocked((1, 8), (2, 16), (4, 1), (1, 0)), (64, 128), 4),
     "blocked, smaller than the threads": (blocked((1,), (32,), (4,), (0,)), (64,), 4),
     "blocked, column by column": (blocked((4, 1), (8, 4), (1, 4), (0, 1)), (64, 64), 4),
+    "blocked, 80 columns in pieces of 16": (blocked((1, 2), (4, 8), (4, 1), (1, 0)), (16, 80), 4),
+    "rows of 80 columns": (sliced(blocked((1, 2), (4, 8), (4, 1), (1, 0)), 1), (16,), 4),
+    "columns of 80": (sliced(mma(4), 0), (80,), 4),
 }
 
 
@@ -109,3 +112,9 @@ def test_a_layout_for_other_warps_than_the_group_has_is_refused() -> None:
     with pytest.raises(Unsupported) as caught:
         layout_of(mma(8), (128, 64), 4, Place("k.ttgir", 7))
     assert str(caught.value) == "k.ttgir:7: a tile spread over 8 warps is not generated in a group of 4."
+
+
+def test_lanes_that_reach_from_one_piece_of_a_tile_to_others_are_refused() -> None:
+    with pytest.raises(Unsupported) as caught:
+        layout_of(blocked((1, 8), (2, 16), (4, 1), (1, 0)), (64, 80), 4, Place("k.ttgir", 7))
+    assert str(caught.value) == "k.ttgir:7: a tile with layout blocked is not generated."

@@ -39,6 +39,13 @@ def loop_graph_of(problem: Problem, kernel: Path, loop_line: int | None) -> Loop
             place=Place(file=str(kernel)),
             remedy="Schedule without --subtile, or a kernel that is written in sub-tiles.",
         )
+    if problem.provenance.step is not None:
+        raise Unsupported(
+            f"no-other-steps: the schedule is one of a loop that goes {problem.provenance.step} elements on in an iteration, "
+            "and attributes cannot give its tiles another size.",
+            place=Place(file=str(kernel)),
+            remedy="Schedule without --step, or lower to CUDA.",
+        )
     graph = loop_graph(twill.load_program(kernel), loop_line=loop_line)
     if [node.name for node in graph.nodes] != [op.name for op in problem.ops]:
         raise BadInput(

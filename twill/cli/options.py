@@ -37,6 +37,19 @@ class Depth(click.types.StringParamType):
         return int(value)
 
 
+class Step(click.types.StringParamType):
+    """Elements of an iteration, or "auto"."""
+
+    name = "step"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "auto":
+            return "auto"
+        if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 6 and int(value) >= 1):
+            self.fail(f'"{value}" is neither auto nor a number of elements from 1 to 999999.', param, ctx)
+        return int(value)
+
+
 class Objectives(click.types.StringParamType):
     """Names of objectives, comma-separated, most important first; "first" for none."""
 

@@ -65,13 +65,11 @@ def coarsened(file: Path) -> tuple[str, int]:
 def _graph(problem: Problem, kernel: Path, loop_line: int | None) -> LoopGraph:
     """The loop that the problem was priced from, in as many sub-tiles."""
     import twill
-    from twill.graph.build import loop_graph
-    from twill.graph.hoist import filled_once
     from twill.graph.invariants import SHARED, in_shared_memory
-    from twill.graph.nests import nested
+    from twill.graph.kernel import kernel_loop
     from twill.graph.subtile import split
 
-    graph = loop_graph(filled_once(nested(twill.load_program(kernel))), loop_line=loop_line)
+    graph = kernel_loop(twill.load_program(kernel), loop_line=loop_line, step=problem.provenance.step)
     if problem.provenance.operands == SHARED:
         graph = in_shared_memory(graph)
     subtiles = {op.name.rpartition("/")[2] for op in problem.ops if "/" in op.name}

@@ -16,6 +16,9 @@ from twill.program.types import Descriptor, MemDesc, Pointer, Tensor, Type
 Position = tuple[int, int]
 """A value and one of its dimensions."""
 
+REDUCES = "reduces along it"
+"""Why a reduction keeps a dimension from being cut."""
+
 
 class Part(Enum):
     """What a dimension is to a matrix product, if it is anything to one."""
@@ -216,7 +219,7 @@ def _along_axis(program: TileProgram, op: Operation) -> Iterator[Tie | End]:
         yield from _unknown(program, op)
         return
     reduces = op.name == "tt.reduce"
-    yield from (End((v, axis), "reduces along it" if reduces else "scans along it") for v in op.operands)
+    yield from (End((v, axis), REDUCES if reduces else "scans along it") for v in op.operands)
     results = _tiles(program, op.results)
     for dim in range(rank(program.type(op.operands[0]))):
         if dim == axis:

@@ -28,7 +28,14 @@ def graph_of_copies(made: Split, whole: LoopGraph, parts: int, subtile: str, sai
     edges = tuple(_renamed(edge, names) for edge in plain.edges if not _between_parts(edge, plain, made))
     symmetry = _symmetry(nodes, edges, parts)
     return replace(
-        plain, nodes=nodes, edges=edges, decisions=(*whole.decisions, said), symmetry=symmetry, subtile=subtile, operands=whole.operands
+        plain,
+        nodes=nodes,
+        edges=edges,
+        decisions=(*whole.decisions, said),
+        symmetry=symmetry,
+        subtile=subtile,
+        operands=whole.operands,
+        step=whole.step,
     )
 
 

@@ -53,7 +53,7 @@ def in_shared_memory(graph: LoopGraph) -> LoopGraph:
     written = writer.run()
     new = graph_of(written, written.operations[writer.numbers[loop.index]])
     decisions = (*graph.decisions, *(text for text in new.decisions if text not in graph.decisions), *said)
-    return replace(new, decisions=decisions, operands=SHARED)
+    return replace(new, decisions=decisions, operands=SHARED, step=graph.step)
 
 
 def _operands(graph: LoopGraph, loop: Operation) -> list[tuple[Operation, int]]:

@@ -2,8 +2,9 @@
 
 Layouts of tiles whose extents are powers of two are linear over GF(2): the coordinates of an element are the exclusive or of one
 vector for every set bit of the register, lane and warp number (Triton, `include/triton/Tools/LinearLayout.h`).  A vector is kept
-as one integer, the coordinates packed one after the other.  Layouts that are not understood here have no spread, and a change
-between them is taken to move data.
+as one integer, the coordinates packed one after the other.  Of any other extent it is the largest power of two in it that counts: such
+a tile is a row of tiles of that extent, which all threads hold alike.  Layouts that are not understood here have no spread, and a
+change between them is taken to move data.
 """
 
 from __future__ import annotations
@@ -75,19 +76,37 @@ def crosses_warps(layout: Layout | None, shape: tuple[int, ...], axis: int) -> b
     found = spread(layout, shape)
     if found is None:
         return True
-    return any(_unpack(vector, shape)[axis] for vector in found.warp)
+    return any(_unpack(vector, _pieces(shape))[axis] for vector in found.warp)
 
 
 def spread(layout: Layout | None, shape: tuple[int, ...]) -> Spread | None:
     """Spread of a tile of `shape`; None for layouts or extents that are not understood, and for tiles shared by several blocks."""
-    if layout is None or not all(_is_power_of_two(extent) for extent in shape) or _split_over_blocks(layout):
+    if layout is None or _split_over_blocks(layout):
         return None
+    if shape != _pieces(shape):
+        return _of_pieces(layout, shape)
     if layout.kind == "slice":
         return _slice(layout, shape)
     if layout.kind == "linear":
         return _linear(layout, shape)
     steps = _steps(layout, len(shape))
     return None if steps is None else _cover(steps, shape)
+
+
+def _of_pieces(layout: Layout, shape: tuple[int, ...]) -> Spread | None:
+    """Spread of the pieces in which a tile comes; None when a thread's lane or warp leads to other pieces."""
+    pieces = _pieces(shape)
+    pairs = tuple(piece if piece == extent else 2 * piece for piece, extent in zip(pieces, shape, strict=True))
+    one, two = spread(layout, pieces), spread(layout, pairs)
+    if one is None or two is None:
+        return None
+    alike = [_unpack(v, pieces) for v in (*one.lane, *one.warp)] == [_unpack(v, pairs) for v in (*two.lane, *two.warp)]
+    return one if alike else None
+
+
+def _pieces(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The largest powers of two that divide the extents."""
+    return tuple(extent & -extent for extent in shape)
 
 
 def _steps(layout: Layout, rank: int) -> list[_Step] | None:
@@ -228,10 +247,6 @@ def _spanned(vector: int, basis: Iterable[int]) -> bool:
     for member in basis:
         vector = min(vector, vector ^ member)
     return vector == 0
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
 
 
 def _numbers(value: object) -> tuple[int, ...]:

@@ -76,6 +76,7 @@ class LoopGraph:
     chains    runs of nodes that are one op to the scheduler, in order (`twill.graph.slices`)
     operands  where first operands of products live that do not change in the loop: "shared" when they were put into shared memory
               (`twill.graph.invariants`), "" as the kernel says
+    step      elements by which an iteration of the loop goes on, where that is not what the kernel says (`twill.graph.resize`)
     """
 
     program: TileProgram
@@ -89,3 +90,4 @@ class LoopGraph:
     subtile: str = ""
     chains: tuple[tuple[str, ...], ...] = ()
     operands: str = ""
+    step: int | None = None
