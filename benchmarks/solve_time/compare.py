@@ -1,10 +1,15 @@
-"""Seconds from command to proof on the public reproduction's graphs: `python benchmarks/solve_time/compare.py FOLDER [--engine E]`.
+"""Seconds from command to proof on the public reproduction's graphs: `python benchmarks/solve_time/compare.py FOLDER`.
 
 FOLDER holds the neutral instance files.  Each is run as a whole command (`twill schedule`, CPU seconds of the process and its
-children, least of `--runs`, after one run that fills a cache of compiled bytecode, which an installed package has): in the published
-reading with the reproduction's warp sets, and in the default reading.  With
-`--peer COMMAND` the given command is run on each instance in the same run and its CPU seconds are printed beside ours ("{}" in it
-stands for the instance's name).
+children, least of `--runs`, after one run that fills a cache of compiled bytecode, which an installed package has) in three readings:
+
+  sets     the published one with the reproduction's own warp sets, which may overlap: --literal --warp-sets
+  groups   the published one with warp groups side by side: --literal --equal-warps
+  default  ours, nothing minimised after the length: --objective first
+
+Memory is that of the three commands and their children at the peak.  With `--checkout TOOL`, the folder
+third_party/tlx/tools/paper_joint_solver of a checkout of the reproduction, it solves the same graphs in the same run, with
+`--checkout-python`, an interpreter that has PySCIPOpt and Yices (LD_LIBRARY_PATH as it needs it).  It takes minutes and gigabytes.
 """
 
 from __future__ import annotations
@@ -12,14 +17,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
+import reproduction
 from instances import read
+from measure import Measured, cpu, peak_mib
 
 from twill.frontends.graph_json import problem_to_json
 
@@ -52,6 +57,16 @@ TARGET = {
 }
 """CPU seconds that were aimed at, II and length proved."""
 
+READINGS = {"sets": ["--literal", "--warp-sets"], "groups": ["--literal", "--equal-warps"], "default": ["--objective", "first"]}
+
+
+class Row(NamedTuple):
+    """What one reading of one instance came to."""
+
+    found: str
+    seconds: float
+    mib: float
+
 
 def environment(cache: str) -> dict[str, str]:
     """The environment of a command that finds, and leaves, compiled bytecode in the folder `cache`."""
@@ -59,54 +74,62 @@ def environment(cache: str) -> dict[str, str]:
     return kept | {"PYTHONPYCACHEPREFIX": cache}
 
 
-def cpu(command: list[str], runs: int, env: dict[str, str] | None = None) -> tuple[float, str]:
-    """CPU seconds of a command with its children, least of so many runs, and its output."""
-    best, text = float("inf"), ""
-    for _ in range(runs):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        text = done.stdout + done.stderr
-    return best, text
-
-
-def ours(path: Path, engine: str, runs: int, env: dict[str, str], *, literal: bool) -> tuple[float, str]:
-    """CPU seconds and (II, length) of our command."""
+def ours(path: Path, engine: str, runs: int, env: dict[str, str], reading: str) -> Row:
+    """Our command in one reading."""
     with tempfile.TemporaryDirectory() as folder:
         graph, answer = Path(folder, "problem.json"), Path(folder, "schedule.json")
-        graph.write_text(problem_to_json(read(path, peer=literal)), encoding="utf-8")
+        graph.write_text(problem_to_json(read(path, peer=reading != "default")), encoding="utf-8")
         command = [sys.executable, "-m", "twill", "schedule", str(graph), "--engine", engine, "--json", str(answer), "--quiet"]
-        seconds, text = cpu(command + (["--literal", "--equal-warps"] if literal else ["--objective", "first"]), runs, env)
-        if not answer.exists():
-            return seconds, text.strip().splitlines()[-1] if text.strip() else "no answer"
-        found = json.loads(answer.read_text(encoding="utf-8"))
-        return seconds, f"({found['ii']}, {found['length']})"
+        command += READINGS[reading]
+        measured = cpu(command, runs, env=env)
+        return Row(_found(answer, measured), measured.seconds, peak_mib(command, env=env))
 
 
-def main() -> None:
+def _found(answer: Path, measured: Measured) -> str:
+    if not answer.exists():
+        return measured.text.strip().splitlines()[-1] if measured.text.strip() else "no answer"
+    found = json.loads(answer.read_text(encoding="utf-8"))
+    return f"({found['ii']}, {found['length']})"
+
+
+def theirs(name: str, checkout: Path, python: str) -> str:
+    """(II, length) and CPU seconds of the reproduction, one run; "-" where it has no such instance."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "solution.json")
+        command = reproduction.command(python, name, out)
+        if command is None:
+            return "-"
+        measured = cpu(command, 1, cwd=checkout)
+        return f"{reproduction.answer(out, measured.text)} {measured.seconds:.1f}"
+
+
+def main(arguments: list[str] | None = None) -> None:
     """Print one row per instance."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the instance files")
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--peer", help='command of an external checkout; "{}" stands for the instance name')
-    options = parser.parse_args()
-    heads = f"{'instance':22} {'record':>14} {'published reading':>20} {'CPU s':>7} {'default reading':>18} {'CPU s':>7}"
-    print(f"{heads} {'target':>7} {'peer CPU s':>11}")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each command of ours; the least time counts")
+    parser.add_argument("--only", nargs="+", choices=sorted(EXPECTED), metavar="NAME", help="these instances, such as fwd.lit")
+    parser.add_argument("--checkout", type=Path, metavar="TOOL", help="the tool's folder in a checkout of the reproduction: run it, too")
+    parser.add_argument("--checkout-python", metavar="PYTHON", default=sys.executable, help="interpreter for it (default: this one)")
+    options = parser.parse_args(arguments)
+    if options.checkout is not None and not (options.checkout / "paper_joint_solver").is_dir():
+        parser.error(f"{options.checkout} holds no package paper_joint_solver: give the tool's own folder.")
+    heads = "".join(f" {f'{reading} (II, L)':>18} {'CPU s':>6}" for reading in READINGS)
+    print(f"{'instance':21} {'record':>13}{heads} {'target':>6} {'MiB':>4}  reproduction (II, L), CPU s")
+    names = options.only or EXPECTED
     with tempfile.TemporaryDirectory() as cache:
         env = environment(cache)
-        for flag in (True, False):
-            ours(options.folder / "fwd.lit.json", options.engine, 1, env, literal=flag)
-        for name, record in EXPECTED.items():
-            path = options.folder / f"{name}.json"
-            literal, plain = (ours(path, options.engine, options.runs, env, literal=flag) for flag in (True, False))
-            peer = f"{cpu(shlex.split(options.peer.format(name)), options.runs)[0]:.1f}" if options.peer else "-"
-            found = f"{literal[1]:>20} {literal[0]:7.2f} {plain[1]:>18} {plain[0]:7.2f}"
-            print(f"{name:22} {record!s:>14} {found} {TARGET[name]:7.1f} {peer:>11}", flush=True)
-    print(
-        f"{os.cpu_count()} cores; CPU seconds of the whole command, least of {options.runs} runs; target: design of the solvers, section 8"
-    )
+        for reading in READINGS:
+            ours(options.folder / f"{next(iter(names))}.json", options.engine, 1, env, reading)
+        for name in names:
+            rows = [ours(options.folder / f"{name}.json", options.engine, options.runs, env, reading) for reading in READINGS]
+            peer = "-" if options.checkout is None else theirs(name, options.checkout, options.checkout_python)
+            found = "".join(f" {row.found:>18} {row.seconds:6.2f}" for row in rows)
+            most = max(row.mib for row in rows)
+            print(f"{name:21} {EXPECTED[name]!s:>13}{found} {TARGET[name]:6.1f} {most:4.0f}  {peer}", flush=True)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; CPU seconds of the whole command, least of {options.runs} runs;")
+    print("MiB: all its processes together at the peak; target: design of the solvers, section 8 (150 MiB)")
 
 
 if __name__ == "__main__":

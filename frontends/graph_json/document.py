@@ -6,7 +6,6 @@ and then walked through `Item` and `Fields`, which know where they are.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -183,6 +182,8 @@ class Item:
         self._refuse_repeats()
         for key in self.value:
             if key not in known:
+                import difflib
+
                 near = difflib.get_close_matches(str(key), known, n=1)
                 remedy = f'Did you mean "{near[0]}"?' if near else f"Known here: {', '.join(known)}."
                 raise self.child(str(key), None).error("unknown field.", remedy)

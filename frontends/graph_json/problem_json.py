@@ -15,6 +15,7 @@ _OP_FIELDS = (
     *("variable_latency", "streaming", "asynchronous", "registers", "memory", "spill", "spill_bytes", "stays"),
 )
 _RULES = ("cross_warp", "window", "in_order", "hold", "rings", "mixed")
+_RARE_RULES = ("warp_sets",)  # left out where they are not set
 _DEPENDENCE_KINDS = ("data", "carried", "memory", "token", "ring")
 
 
@@ -69,10 +70,10 @@ def _register_file(item: Item) -> RegisterFile:
 
 
 def _rules(item: Item) -> Rules:
-    fields = item.fields(*_RULES)
+    fields = item.fields(*_RULES, *_RARE_RULES)
     usual = Rules()
     window = fields.required("window").choice("issue", "cycles") if "window" in fields else usual.window
-    switches = {key: fields.boolean(key, getattr(usual, key)) for key in _RULES if key != "window"}
+    switches = {key: fields.boolean(key, getattr(usual, key)) for key in (*_RULES, *_RARE_RULES) if key != "window"}
     return Rules(window=window, **switches)
 
 
@@ -143,7 +144,7 @@ def _usual_kind(distance: int) -> str:
 
 
 def _provenance(item: Item, ops: Mapping[str, Op]) -> Provenance:
-    fields = item.fields("file", "kernel", "loop_line", "machine", "costs", "decisions", "origins", "subtile", "operands")
+    fields = item.fields("file", "kernel", "loop_line", "machine", "costs", "decisions", "origins", "subtile", "operands", "step")
 
     def text(key: str) -> str | None:
         return fields.text(key) if key in fields else None
@@ -158,6 +159,7 @@ def _provenance(item: Item, ops: Mapping[str, Op]) -> Provenance:
         origins=tuple(_origin(entry, ops) for entry in fields.array("origins")),
         subtile=text("subtile"),
         operands=text("operands"),
+        step=fields.limit("step"),
     )
 
 
@@ -196,14 +198,19 @@ def problem_to_dict(problem: Problem, *, canonical: bool = False) -> dict[str, o
             "registers_per_sm": limits.registers_per_sm,
             **({} if limits.register_file is None else {"register_file": asdict(limits.register_file)}),
         },
-        "rules": {key: getattr(problem.rules, key) for key in _RULES},
+        "rules": {key: getattr(problem.rules, key) for key in (*_RULES, *(key for key in _RARE_RULES if getattr(problem.rules, key)))},
         "ops": [_op_dict(op) for op in problem.ops],
         "dependences": [_dependence_dict(dep, canonical) for dep in problem.dependences],
     }
-    told = Provenance(subtile=problem.provenance.subtile, operands=problem.provenance.operands) if canonical else problem.provenance
+    told = _told(problem.provenance) if canonical else problem.provenance
     if told != Provenance():
         document["provenance"] = _provenance_dict(told)
     return document
+
+
+def _told(provenance: Provenance) -> Provenance:
+    """What of it does not depend on names and lines."""
+    return Provenance(subtile=provenance.subtile, operands=provenance.operands, step=provenance.step)
 
 
 def _op_dict(op: Op) -> dict[str, object]:
@@ -234,7 +241,7 @@ def _dependence_dict(dep: Dependence, canonical: bool) -> dict[str, object]:
 
 def _provenance_dict(provenance: Provenance) -> dict[str, object]:
     fields: dict[str, object] = {}
-    for key in ("file", "kernel", "loop_line", "machine", "costs", "subtile", "operands"):
+    for key in ("file", "kernel", "loop_line", "machine", "costs", "subtile", "operands", "step"):
         if getattr(provenance, key) is not None:
             fields[key] = getattr(provenance, key)
     if provenance.decisions:

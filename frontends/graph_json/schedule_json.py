@@ -5,6 +5,7 @@ By hand, to have a schedule audited, this is enough (cycles and groups by op; wi
     {"schema": "twill.schedule/1", "problem_file": "loop.json", "ii": 3, "starts": {"a": 0, "b": 4}, "groups": {"a": 1, "b": 1}}
 
 "depths": {"a": 4} gives the result of a load a ring of four slots, where its lifetime alone would need fewer.
+"warps": {"1": [1, 2], "2": [2]} says which warps the groups have, where they may have some in common (the rule `warp_sets`).
 
 `starts` is read as it stands: whether it covers the problem's ops and obeys every constraint is for `twill.verify` to say.
 """
@@ -28,6 +29,8 @@ MAX_CYCLE = 2**53 - 1
 
 Option = str | int | bool | None
 
+_SCHEDULE = ("ii", "length", "starts", "groups", "depths", "warps")
+
 
 @dataclass(frozen=True)
 class ScheduleFile:
@@ -47,7 +50,7 @@ class ScheduleFile:
 def schedule_from_item(item: Item) -> ScheduleFile:
     """The schedule file that a `twill.schedule/1` document describes; BadInput where it does not follow the format."""
     formats.schema(item, SCHEMA)
-    fields = item.fields("schema", "ii", "length", "starts", "groups", "depths", "certificate", "options", "problem", "problem_file")
+    fields = item.fields("schema", *_SCHEDULE, "certificate", "options", "problem", "problem_file")
     problem = _problem(item, fields)
     certificate = certificate_from_item(fields.required("certificate")) if "certificate" in fields else None
     without_schedule = certificate is not None and not any(key in fields for key in ("ii", "length", "starts", "groups"))
@@ -79,7 +82,14 @@ def _schedule(fields: Fields, problem: Problem) -> Schedule:
     order = known + [op for op in starts if op not in problem.by_name]
     placements = tuple(Placement(op, starts[op], groups[op]) for op in order)
     length = fields.required("length").integer(0, MAX_CYCLE) if "length" in fields else _length(problem, starts)
-    return Schedule(ii, length, placements, tuple((op, slots.integer(1)) for op, slots in fields.entries("depths")))
+    depths = tuple((op, slots.integer(1)) for op, slots in fields.entries("depths"))
+    return Schedule(ii, length, placements, depths, tuple(_warps(group, warps) for group, warps in fields.entries("warps")))
+
+
+def _warps(group: str, warps: Item) -> tuple[int, tuple[int, ...]]:
+    if not (group.isascii() and group.isdigit() and len(group) < 10):
+        raise warps.error(f'"{group}" is not the number of a group.', 'Write {"1": [1, 2]} for the warps of group 1.')
+    return int(group), tuple(warp.integer(1) for warp in warps.items())
 
 
 def _groups(fields: Fields, starts: Mapping[str, int], problem: Problem) -> dict[str, int]:
@@ -124,6 +134,8 @@ def schedule_to_json(problem: Problem, result: Result, options: Mapping[str, Opt
         document["groups"] = schedule.groups
         if schedule.depths:
             document["depths"] = dict(schedule.depths)
+        if schedule.warps:
+            document["warps"] = {str(group): list(warps) for group, warps in schedule.warps}
     document["certificate"] = certificate_to_dict(result.certificate)
     document["options"] = dict(sorted((options or {}).items()))
     document["problem"] = problem_to_dict(problem, canonical=canonical)

@@ -8,18 +8,20 @@ from importlib import resources
 from pathlib import Path
 
 from twill import bounds, costs, machine_models, verify
+from twill.backends import pipelined_ir
+from twill.cli.programs import expanded, written
 from twill.errors import TwillError
 from twill.frontends import graph_json, ttgir
-from twill.graph.build import loop_graph
+from twill.graph.kernel import kernel_loop
 
 MOST_OPS = 60
 """Larger graphs are read but not priced and bounded: that would only take time."""
 
 
 def read_ttgir(path: Path) -> None:
-    """Program, graph and costs."""
+    """Program, graph (nests that Triton flattened are taken apart) and costs."""
     program = ttgir.load(path)
-    graph = loop_graph(program)
+    graph = kernel_loop(program)
     if len(graph.nodes) <= MOST_OPS:
         costs.price(graph, machine_models.load("b200" if "cuda:100" in path.read_text("utf-8", "replace") else "h100"))
 
@@ -43,10 +45,28 @@ def read_machine(path: Path) -> None:
     machine_models.load(str(path))
 
 
+def read_schedule(path: Path) -> None:
+    """A recorded schedule as `twill lower` reads it: its program, with the code around the loop where the kernel comes with twill."""
+    problem, program = expanded(path)
+    pipelined_ir.to_text(program)
+    kernel = Path(problem.provenance.file or "").name
+    if kernel in {entry.name for entry in resources.files("twill.examples").iterdir()}:
+        with resources.as_file(resources.files("twill.examples") / kernel) as example:
+            pipelined_ir.to_text(expanded(path, example)[1])
+
+
+def read_program(path: Path) -> None:
+    """Pipelined IR, which is the same program when it is written and read again."""
+    program = written(path)
+    assert pipelined_ir.from_text(pipelined_ir.to_text(program), "again") == program, "what was written is another program"
+
+
 READERS: Mapping[str, tuple[str, Callable[[Path], None]]] = {
     "ttgir": (".ttgir", read_ttgir),
     "json": (".json", read_json),
     "machine": (".toml", read_machine),
+    "schedule": (".json", read_schedule),
+    "program": (".pir", read_program),
 }
 """Suffix of the files and what reads them."""
 
@@ -68,7 +88,11 @@ def outcome(reader: str, text: str) -> str:
 
 
 def good(reader: str, instances: Path) -> list[str]:
-    """Files that twill reads without complaint."""
+    """Files that twill reads without complaint; `instances` is the folder of that name in tests/golden."""
+    if reader == "schedule":
+        return [path.read_text(encoding="utf-8") for path in sorted(instances.parent.glob("schedules/hardware/*.json"))]
+    if reader == "program":
+        return [path.read_text(encoding="utf-8") for path in sorted(instances.parent.glob("*/*.pir"))]
     if reader == "json":
         return [path.read_text(encoding="utf-8") for path in sorted(instances.glob("*.json"))] + [SCHEDULE, PROBLEM]
     package, suffix = ("twill.examples", ".ttgir") if reader == "ttgir" else ("twill.machine_models", ".toml")

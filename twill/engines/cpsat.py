@@ -12,7 +12,7 @@ from typing import Any
 from ortools.sat.python import cp_model
 
 from twill.engines.answers import SESSIONS, Answer
-from twill.joint.formula import Boolean, Difference, Formula, Literal, Model, NoOverlap, Precedence
+from twill.joint.formula import STAGE, START, Boolean, Difference, Formula, Literal, Model, NoOverlap, Precedence, Window
 
 NAME = "cpsat"
 
@@ -70,11 +70,12 @@ class _Translation:
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
         self.model = cp_model.CpModel()
-        ii, top = formula.ii, formula.stage_limit if formula.highest is None else min(formula.highest, formula.stage_limit)
-        self.residues: list[Any] = [
-            self.model.new_int_var(0, 0 if v == formula.anchor else ii - 1, f"r[{name}]") for v, name in enumerate(formula.names)
-        ]
-        self.stages: list[Any] = [self.model.new_int_var(0, top, f"s[{name}]") for name in formula.names]
+        starts = list(zip(formula.names, formula.windows, strict=True))
+        ranges = [(name, window.residues(formula.ii), self._stages(window)) for name, window in starts]
+        self.residues: list[Any] = [self.model.new_int_var(*residues, f"r[{name}]") for name, residues, _ in ranges]
+        self.stages: list[Any] = [self.model.new_int_var(*stages, f"s[{name}]") for name, _, stages in ranges]
+        for v, window in enumerate(formula.windows):
+            self._limit_start(v, window)
         self.literals: dict[int, Any] = {1: self.model.new_constant(1)}
         self._define_nodes()
         for clause in formula.asserted:
@@ -84,6 +85,16 @@ class _Translation:
         for unit in formula.no_overlaps:
             self._exclusive(unit)
         self._limit_sums()
+
+    def _stages(self, window: Window) -> tuple[int, int]:
+        low, high = window.stages(self.formula.ii)
+        return low, high if self.formula.highest is None else min(self.formula.highest, high)
+
+    def _limit_start(self, v: int, window: Window) -> None:
+        """Where a window begins or ends within a turn, ranges of residues and stages alone do not say so."""
+        ii, (low, high) = self.formula.ii, window.stages(self.formula.ii)
+        if low < high and (window.first % ii or (window.last + 1) % ii):
+            self.model.add_linear_constraint(self._start(v), window.first, window.last)
 
     def literal(self, x: Literal) -> Any:
         return self.literals[x] if x > 0 else ~self.literals[-x]
@@ -108,8 +119,11 @@ class _Translation:
                     self.model.add_implication(self.literal(x), literal)
 
     def _tie_difference(self, node: Difference, literal: Any, positive: bool, negative: bool) -> None:
-        values = self.stages if node.stage else self.residues
-        gap = values[node.left] - values[node.right]
+        if node.of == START:
+            gap = self._start(node.left) - self._start(node.right)
+        else:
+            values = self.stages if node.of == STAGE else self.residues
+            gap = values[node.left] - values[node.right]
         if positive:
             self.model.add(gap >= node.bound).only_enforce_if(literal)
         if negative:

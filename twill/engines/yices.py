@@ -11,16 +11,37 @@ from functools import cache
 from typing import Any
 
 from twill.engines.answers import SESSIONS, Answer
-from twill.engines.yices_library import load_yices
+from twill.engines.yices_library import STATUS_SAT, STATUS_UNSAT, library_version, load_library
 from twill.joint.clauses import no_overlap_clauses, precedence_clauses
-from twill.joint.formula import AtMost, Boolean, Builder, Clause, Difference, Formula, Literal, Model, Node, Span, Total
+from twill.joint.formula import (
+    RESIDUE,
+    STAGE,
+    START,
+    AtMost,
+    Boolean,
+    Builder,
+    Clause,
+    Difference,
+    Formula,
+    Literal,
+    Model,
+    Node,
+    Span,
+    Total,
+    Window,
+)
 
 NAME = "yices"
 
 
 def version() -> str:
     """Name and version of the loaded library."""
-    return f"Yices {load_yices().yices_version}"
+    return f"Yices {library_version(_library())}"
+
+
+@cache
+def _library() -> Any:
+    return load_library()
 
 
 def decide(formula: Formula, time_limit: float | None = None) -> Answer:
@@ -33,8 +54,8 @@ class Session:
 
     def __init__(self) -> None:
         self._terms: dict[int, _Terms] = {}
-        self._api = load_yices()
-        self._api.yices_init()
+        self._lib = _library()
+        self._lib.yices_init()
 
     def decide(self, formula: Formula, time_limit: float | None = None, *, continued: bool = False, measured: bool = False) -> Answer:
         """Decide `formula`; `continued`: it begins with stem and nodes of the last one of its Builder, which are left out.
@@ -45,7 +66,7 @@ class Session:
         known = self._terms.pop(formula.source, None)
         if known is not None and not continued:
             known.close()
-        terms = self._terms[formula.source] = known if known is not None and continued else _Terms(self._api, formula)
+        terms = self._terms[formula.source] = known if known is not None and continued else _Terms(self._lib, formula)
         for source in list(self._terms)[:-SESSIONS]:
             self._terms.pop(source).close()
         return terms.decide(formula)
@@ -54,41 +75,50 @@ class Session:
 class _Terms:
     """Yices terms of the nodes told so far, and a context in which the stem holds."""
 
-    def __init__(self, api: Any, formula: Formula) -> None:
-        self.api, self.lib = api, api.libyices
+    def __init__(self, lib: Any, formula: Formula) -> None:
+        self.lib = lib
         integer = self.lib.yices_int_type()
-        self.residues, self.stages = (
-            [self.lib.yices_new_uninterpreted_term(integer) for _ in formula.names] for _ in ("residues", "stages")
+        self.residues, self.stages, self.starts = (
+            [self._variable(integer, window) for window in formula.windows] if wanted else []
+            for wanted in (not formula.straight, not formula.straight, formula.straight)
         )
+        self.values = {RESIDUE: self.residues, STAGE: self.stages, START: self.starts}
         self.booleans: dict[int, int] = {}
+        self.ii = formula.ii
         self.terms: list[int] = []
         self.negations: dict[int, int] = {}  # asked of the library once per node: a formula has many more literals
         self.quantities: list[int] = []
         self.differences: dict[Difference, int] = {}
         # Decides differences by the ranges of variables; nothing is collected in it.
-        self.scratch = Builder(formula.ii, formula.stage_limit, formula.names, formula.anchor)
-        self.context = _context(api)
+        self.scratch = Builder(formula.ii, formula.windows, formula.names, formula.straight)
+        self.context = _context(lib)
         self._assert(list(self._ranges(formula)))
+
+    def _variable(self, integer: int, window: Window) -> int:
+        """A variable, or the number itself where a window has one cycle only."""
+        if window.first == window.last and not window.first:
+            return int(self.lib.yices_zero())
+        return int(self.lib.yices_new_uninterpreted_term(integer))
 
     def close(self) -> None:
         """Give the context back to the library; terms stay, it shares them."""
-        self.api.yices_free_context(self.context)
+        self.lib.yices_free_context(self.context)
 
     def decide(self, formula: Formula) -> Answer:
         """Add what is new of the stem for good, and the rest for this question."""
         first = len(self.terms) + 1
         self.terms.extend(self._node(number, node) for number, node in enumerate(formula.nodes, start=first))
         self._assert(self._statements(formula.lasting))
-        if self.lib.yices_context_status(self.context) == self.api.STATUS_UNSAT:
+        if self.lib.yices_context_status(self.context) == STATUS_UNSAT:
             return Answer("unsat", NAME)
         lasting = len(self.quantities)
         self.lib.yices_push(self.context)
         try:
             self._assert(self._statements(formula.question))
             status = int(self.lib.yices_check_context(self.context, None))
-            if status == self.api.STATUS_UNSAT:
+            if status == STATUS_UNSAT:
                 return Answer("unsat", NAME)
-            if status != self.api.STATUS_SAT:
+            if status != STATUS_SAT:
                 return Answer("unknown", NAME, detail="Yices gave up")
             return Answer("sat", NAME, self._model())
         finally:
@@ -119,7 +149,7 @@ class _Terms:
     def _difference(self, node: Difference) -> int:
         found = self.differences.get(node)
         if found is None:
-            values = self.stages if node.stage else self.residues
+            values = self.values[node.of]
             right = values[node.right]
             bound = self.lib.yices_add(right, _integer(self.lib, node.bound)) if node.bound else right
             found = self.differences[node] = int(self.lib.yices_arith_geq_atom(values[node.left], bound))
@@ -132,12 +162,28 @@ class _Terms:
         return make(len(terms), _array(len(terms))(*terms))
 
     def _ranges(self, formula: Formula) -> Iterator[int]:
-        lib = self.lib
-        for v, (residue, stage) in enumerate(zip(self.residues, self.stages, strict=True)):
-            last = 0 if v == formula.anchor else formula.ii - 1
-            for variable, high in ((residue, last), (stage, formula.stage_limit)):
-                yield lib.yices_arith_geq_atom(variable, lib.yices_zero())
-                yield lib.yices_arith_leq_atom(variable, _integer(lib, high))
+        """Windows: the ranges of residues and stages, and where a window begins and ends within a turn, there the two together."""
+        ii = formula.ii
+        for start, window in zip(self.starts, formula.windows, strict=False):
+            yield self._at_least(start, window.first)
+            yield self._no_more(start, window.last)
+        if formula.straight:
+            return
+        for residue, stage, window in zip(self.residues, self.stages, formula.windows, strict=True):
+            low, high = window.stages(ii)
+            for variable, (least, most) in ((residue, window.residues(ii)), (stage, (low, high))):
+                yield self._at_least(variable, least)
+                yield self._no_more(variable, most)
+            if low < high and window.first % ii:
+                yield self._many(self.lib.yices_or, [self._at_least(stage, low + 1), self._at_least(residue, window.first % ii)])
+            if low < high and (window.last + 1) % ii:
+                yield self._many(self.lib.yices_or, [self._no_more(stage, high - 1), self._no_more(residue, window.last % ii)])
+
+    def _at_least(self, variable: int, bound: int) -> int:
+        return int(self.lib.yices_arith_geq_atom(variable, _integer(self.lib, bound)))
+
+    def _no_more(self, variable: int, bound: int) -> int:
+        return int(self.lib.yices_arith_leq_atom(variable, _integer(self.lib, bound)))
 
     def _statements(self, formula: Formula) -> Iterator[int]:
         """Terms of all parts but the nodes."""
@@ -186,13 +232,16 @@ class _Terms:
     def _span(self, span: Span, ii: int) -> int:
         lib = self.lib
         turn = _integer(lib, ii)
-        later, sooner = (lib.yices_add(lib.yices_mul(turn, self.stages[v]), self.residues[v]) for v in (span.after, span.before))
+        later, sooner = (
+            self.starts[v] if self.starts else lib.yices_add(lib.yices_mul(turn, self.stages[v]), self.residues[v])
+            for v in (span.after, span.before)
+        )
         most = lib.yices_add(sooner, self.quantities[span.quantity])
         term: int = lib.yices_arith_leq_atom(lib.yices_add(later, _integer(lib, span.distance * ii)), most)
         return term
 
     def _model(self) -> Model:
-        model = self.api.yices_get_model(self.context, 1)
+        model = self.lib.yices_get_model(self.context, 1)
         number, truth = ctypes.c_int64(), ctypes.c_int32()
 
         def integer(term: int) -> int:
@@ -203,14 +252,15 @@ class _Terms:
             self.lib.yices_get_bool_value(model, term, ctypes.byref(truth))
             return bool(truth.value)
 
+        starts = [divmod(integer(start), self.ii) for start in self.starts]
         try:
             return Model(
-                tuple(map(integer, self.residues)),
-                tuple(map(integer, self.stages)),
+                tuple(residue for _, residue in starts) or tuple(map(integer, self.residues)),
+                tuple(stage for stage, _ in starts) or tuple(map(integer, self.stages)),
                 tuple((n, boolean(t)) for n, t in self.booleans.items()),
             )
         finally:
-            self.api.yices_free_model(model)
+            self.lib.yices_free_model(model)
 
 
 @cache
@@ -227,10 +277,10 @@ def _integer(lib: Any, number: int) -> int:
     return term
 
 
-def _context(api: Any) -> Any:
-    config = api.yices_new_config()
-    api.yices_default_config_for_logic(config, "QF_LIA")
+def _context(lib: Any) -> Any:
+    config = lib.yices_new_config()
+    lib.yices_default_config_for_logic(config, b"QF_LIA")
     try:
-        return api.yices_new_context(config)
+        return lib.yices_new_context(config)
     finally:
-        api.yices_free_config(config)
+        lib.yices_free_config(config)

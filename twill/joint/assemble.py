@@ -13,6 +13,7 @@ from twill.joint.exact import Excess, excesses
 from twill.joint.formula import Builder, Formula, Literal, Model
 from twill.joint.grants import add_grants
 from twill.joint.groups import Members, add_layer, most_groups, tie_groups
+from twill.joint.horizon import bounded_gaps, certain_arcs, state_gaps, windows_anywhere, windows_within
 from twill.joint.length import add_length
 from twill.joint.liveness import bound_instances
 from twill.joint.memory import add_memory, bound_rings
@@ -22,6 +23,7 @@ from twill.joint.staging import bound_staging
 from twill.joint.straight_line import ORIGIN, StraightLine
 from twill.joint.symmetry import add_symmetry
 from twill.joint.teams import Teams, require_teams
+from twill.joint.warp_sets import ALL_SETS, KINSHIP, add_all_sets, add_blocks, add_kinship, most_blocks, tie_sets, warps_of
 from twill.problem import Problem
 from twill.schedule import Placement, Schedule
 
@@ -70,42 +72,71 @@ class Question:
 
 
 class _Layer(NamedTuple):
-    """Numbered groups: their switch, who is in which, and how many of the pairs that were asked about know of them."""
+    """Numbered groups.
+
+    groups   how many there are; `members` who is in which, `inside` who has which warps
+    tied     how many of the pairs that were asked about know of them
+    watched  births at which registers of single warps are summed up
+    """
 
     switch: Literal
+    groups: int
     members: Members
+    inside: Members
     tied: int
+    watched: frozenset[int]
 
 
 class System:
     """All questions about one problem at one initiation interval: their formulas share a stem, in which every family has a switch.
 
-    copies   of the published straight-line program (`Options.literal`); None for the steady state
+    horizon  cycles that an iteration may last in the published straight-line program (`Options.literal`); None for the steady state
+    impossible  dependences and units alone show that no iteration is that short: formulas say nothing else
     counted  as in Question
     watched  births at which memories and registers are summed up; a formula with fewer of them than there are is a relaxation
     """
 
     def __init__(
-        self, problem: Problem, ii: int, options: Options, counted: int, copies: int | None = None, *, watched: frozenset[int] | None = None
+        self,
+        problem: Problem,
+        ii: int,
+        options: Options,
+        counted: int,
+        horizon: int | None = None,
+        *,
+        watched: frozenset[int] | None = None,
     ) -> None:
         rules = replace(problem.rules, window="cycles") if options.literal else problem.rules
-        self.problem, self.counted, self.copies = replace(problem, rules=rules), counted, copies
-        # Lemma 3 is about the steady state; the published system is left every stage that its length has room for.
-        stages = stage_limit(problem, ii) if copies is None else copies
+        self.problem, self.counted, self.horizon = replace(problem, rules=rules), counted, horizon
+        copies = self.copies = None if horizon is None else -(-horizon // ii)
         names = (*(op.name for op in problem.ops), "(origin)")
-        self.build = Builder(ii, stages, names, anchor=_anchor(problem) if options.symmetry else NO_ANCHOR)
+        gaps = None
+        if horizon is not None and copies is not None:
+            gaps = bounded_gaps(self.problem, ii, horizon, certain_arcs(self.problem, ii, copies))
+        if gaps is not None:
+            windows = windows_within(gaps, len(problem.ops))
+        else:
+            anchor = _anchor(problem) if options.symmetry else NO_ANCHOR
+            windows = windows_anywhere(ii, stage_limit(problem, ii), len(names), anchor)
+        self.build = Builder(ii, windows, names, gaps is not None, gaps)
         self.space = Space(self.problem, options, self.build, {name: i for i, name in enumerate(names[:-1])})
+        self.impossible = horizon is not None and gaps is None
         self.switches = {name: self.build.boolean(f"({name})") for name in ("memory", "groups", "blocking", "registers", "symmetry")}
         self.layers: dict[tuple[int, bool], _Layer] = {}
         self.watched: frozenset[int] = frozenset()
         self._program = None if copies is None else StraightLine(self.space, copies)
-        self._stem()
+        if self.impossible:
+            self.build.require()
+        else:
+            self._stem()
         self.watch(all_births(problem) if watched is None else watched)
 
     def _stem(self) -> None:
         build, space = self.build, self.space
         add_capacity(space)
         add_dependences(space, within=self.copies)
+        if build.gaps is not None:
+            state_gaps(build)
         with build.under(self.switches["groups"]):
             add_spills(space, within=self.copies)
         with build.under(self.switches["blocking"]):
@@ -119,23 +150,48 @@ class System:
         """From now on also sum up at these births: op numbers, `straight_line.ORIGIN`."""
         new = births - self.watched
         self.watched |= new
+        if self.impossible:
+            return
         build, space, program = self.build, self.space, self._program
         with build.under(self.switches["memory"]):
             add_memory(space, self.counted, new) if program is None else program.add_memory(new)
         with build.under(self.switches["registers"]):
             add_registers(space, self.counted, new) if program is None else program.add_registers(new)
 
+    def answers(self, question: Question) -> bool:
+        """Whether the question is one of this system's, with no wider windows than in a system of its own."""
+        if (self.build.ii, self.counted) != (question.ii, question.counted):
+            return False
+        wanted = horizon(question)
+        if wanted is None or self.horizon is None:
+            return wanted is None and self.horizon is None
+        assert question.length is not None
+        return question.length <= self.horizon <= wanted and self.copies == -(-question.length // question.ii)
+
+    def sizes(self, question: Question) -> list[int]:
+        """Numbers of groups that are worth asking with, ascending, the last one `complete`.
+
+        `KINSHIP` among them is a relaxation, as no numbers are.
+        """
+        complete = self.complete(question)
+        return [most_blocks(self.space), KINSHIP, complete] if complete == ALL_SETS else [complete]
+
     def complete(self, question: Question) -> int:
-        """Numbered groups with which no schedule is missed that could answer the question."""
+        """Numbered groups of each class with which no schedule is missed that could answer the question."""
+        if self.problem.rules.warp_sets:
+            return ALL_SETS
         bounds = dict(question.at_most)
         limit = self.problem.limits.warps
-        most = most_groups(self.problem, min(limit, bounds.get("warps", limit)))
+        most = max(most_groups(self.problem, min(limit, bounds.get("warps", limit))), default=0)
         return min(most, bounds.get("groups", most))
 
     def formula(self, question: Question, groups: int | None) -> Formula:
-        """The formula of a question with at least `groups` numbered groups; None: a relaxation, in which groups have no numbers."""
+        """The formula of a question with up to `groups` numbered groups of each class, or more.
+
+        None: a relaxation, in which groups have no numbers.
+        """
         build, options = self.build, question.options
-        layer = None if groups is None or not options.groups else self._layer(groups, question.grants)
+        layer = None if groups is None or not options.groups or self.impossible else self._layer(groups, question.grants)
         build.settle()
         if options.memory:
             build.require(self.switches["memory"])
@@ -161,7 +217,9 @@ class System:
             build.require(self.space.same(u, v) if together else -self.space.same(u, v))
         if layer is not None:
             build.require(layer.switch)
-            tie_groups(self.space, list(self.space.same_group)[layer.tied :])
+            untied = list(self.space.same_group)[layer.tied :]
+            if groups != KINSHIP:
+                (tie_sets if groups == ALL_SETS else tie_groups)(self.space, untied)
         # The origin may lie anywhere in its turn, which adds one stage.
         made = build.formula(None if question.length is None else question.length // question.ii + 1)
         build.drop()
@@ -170,26 +228,44 @@ class System:
     def _layer(self, count: int, grants: bool) -> _Layer:
         """The smallest layer of at least `count` numbered groups, which are then the groups in use."""
         build, space = self.build, self.space
-        fitting = [most for most, granted in self.layers if most >= count and granted == grants]
+        fitting = [most for most, granted in self.layers if most >= count and granted == grants and (most < KINSHIP or most == count)]
         if fitting:
             count = min(fitting)
         else:
             switch = build.boolean(f"({count} groups)")
             with build.under(switch):
-                add_layer(space, count)
+                self._add_groups(count)
             tied = len(space.same_group)  # pairs that are only asked about below are tied for each question
             with build.under(build.both((switch, self.switches["registers"]))):
-                if self.copies is None:
+                if self._program is None:
                     add_sm_registers(space, self.counted)
                     if grants:
                         add_grants(space, self.counted)
-            self.layers[count, grants] = _Layer(switch, space.members, tied)
+            self.layers[count, grants] = _Layer(switch, space.group_count, space.members, space.inside, tied, frozenset())
         layer = self.layers[count, grants]
-        space.members, space.group_count = layer.members, count
+        space.members, space.inside, space.group_count = layer.members, layer.inside, layer.groups
+        if self._program is not None and layer.inside:
+            with build.under(build.both((layer.switch, self.switches["registers"]))):
+                self._program.add_warp_registers(self.watched - layer.watched)
+            self.layers[count, grants] = layer._replace(watched=self.watched)
         return layer
+
+    def _add_groups(self, count: int) -> None:
+        """Add the layer itself, of groups or of sets of warps."""
+        if count == ALL_SETS:
+            add_all_sets(self.space)
+        elif count == KINSHIP:
+            add_kinship(self.space)
+        elif self.problem.rules.warp_sets:
+            add_blocks(self.space, count)
+            tie_groups(self.space, list(self.space.same_group))
+        else:
+            add_layer(self.space, count)
 
 
 NO_ANCHOR = -1
+# This part of a length more, and windows are still narrow.
+LONGER = 16
 
 
 def assemble(question: Question) -> tuple[Formula, Space]:
@@ -205,11 +281,15 @@ def all_births(problem: Problem) -> frozenset[int]:
 
 def make_system(question: Question, watched: frozenset[int] | None = None) -> System:
     """The system that answers the question, and others like it; None: watches every birth."""
-    copies = None
-    if question.options.literal:
-        assert question.length is not None, "the published system is about one length"
-        copies = -(-question.length // question.ii)
-    return System(question.problem, question.ii, question.options, question.counted, copies, watched=watched)
+    return System(question.problem, question.ii, question.options, question.counted, horizon(question), watched=watched)
+
+
+def horizon(question: Question) -> int | None:
+    """The horizon of a system for the question and for others that ask for about the same length, with as many copies."""
+    if not question.options.literal:
+        return None
+    assert question.length is not None, "the published system is about one length"
+    return min(-(-question.length // question.ii) * question.ii, question.length + question.length // LONGER)
 
 
 def _anchor(problem: Problem) -> int:
@@ -248,16 +328,19 @@ def decode(space: Space, model: Model) -> Schedule:
     ii, truth = space.ii, dict(model.booleans)
     starts = [ii * s + r for r, s in zip(model.residues, model.stages, strict=True)][: len(space.ops)]
     first = min(starts)
-    names: dict[int, int] = {}
+    names: dict[object, int] = {}
+    sets: dict[int, tuple[int, ...]] = {}
     placements = []
     for v, op in enumerate(space.ops):
         group = 0
         if not op.variable_latency:
+            warps = warps_of(space, truth, v)
             chosen = next((g for (u, g), x in space.members.items() if u == v and (x == 1 or truth.get(x, False))), 0)
-            group = names.setdefault(chosen, len(names) + 1)
+            group = names.setdefault(warps or chosen, len(names) + 1)
+            sets[group] = warps
         placements.append(Placement(op.name, starts[v] - first, group))
     length = max(p.start + op.span for p, op in zip(placements, space.ops, strict=True))
-    return Schedule(ii, length, tuple(placements))
+    return Schedule(ii, length, tuple(placements), warps=tuple(sets.items()) if space.inside else ())
 
 
 __all__ = ["Options", "Question", "System", "all_births", "assemble", "decode", "excesses", "make_system", "stage_limit"]

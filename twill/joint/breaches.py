@@ -54,7 +54,7 @@ def _groups(problem: Problem, schedule: Schedule) -> Iterator[str]:
             yield "W1'"
         if not op.variable_latency:
             widths.setdefault(group[op.name], set()).add(op.warps)
-    if sum(problem.width_of(max(warps)) for warps in widths.values()) > problem.limits.warps:
+    if not problem.rules.warp_sets and sum(problem.width_of(max(warps)) for warps in widths.values()) > problem.limits.warps:
         yield "W2'"
     if not problem.rules.mixed and any(len(warps) > 1 for warps in widths.values()):
         yield "W2'"
@@ -67,7 +67,7 @@ def _waits(problem: Problem, schedule: Schedule) -> Iterator[str]:
         if problem.rules.in_order and v.issue > ii:
             yield "C'"
         for o in problem.ops:
-            if o is v or group[o.name] != group[v.name]:
+            if o is v or (group[o.name] != group[v.name] and not schedule.meet(group[o.name], group[v.name])):
                 continue
             apart = (start[v.name] - start[o.name]) % ii
             if v.name in waiting and problem.window(o) > 0 and (problem.window(o) >= ii or apart < problem.window(o)):

@@ -60,6 +60,11 @@ def _load(build: Builder, item: Item, at: Item) -> list[tuple[int, Literal]]:
 def _covers(build: Builder, v: int, u: int, shift: int, rest: int) -> Literal:
     """Literal: (residue_u - residue_v + shift) mod II < rest."""
     ii = build.ii
+    if build.straight:
+        turns = build.turns(u, v, -shift, rest - 1 - shift)
+        return build.either(
+            build.both((build.start_ge(u, v, k * ii - shift), build.start_ge(v, u, shift - k * ii - rest + 1))) for k in turns
+        )
     return build.either(
         build.both((build.residue_ge(u, v, k * ii - shift), build.residue_ge(v, u, shift - k * ii - rest + 1))) for k in (-1, 0, 1, 2)
     )

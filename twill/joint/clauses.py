@@ -14,6 +14,9 @@ def precedence_clauses(build: Builder, constraint: Precedence) -> Iterator[Claus
     exceeds j exactly when D < delay - j * II, so for every j: D >= delay - j * II, or S >= j + 1 - distance.
     """
     p, ii = constraint, build.ii
+    if build.straight:
+        yield (build.start_ge(p.after, p.before, p.delay - p.distance * ii),)
+        return
     # D < II, so D >= delay - j * II never holds for this j; the clauses of smaller j follow from it.
     j = (p.delay - ii) // ii
     while True:
@@ -36,6 +39,11 @@ def no_overlap_clauses(build: Builder, constraint: NoOverlap) -> Iterator[Clause
                 continue
             shift = (offset_v - offset_u) % ii
             low, high = length_u - shift, ii - length_v - shift
+            if build.straight:
+                # The same gaps, for all turns that windows leave.
+                for k in build.turns(v, u, high + 1 - ii, low - 1):
+                    yield build.start_ge(v, u, low + k * ii), build.start_ge(u, v, (1 - k) * ii - high)
+                continue
             # Exactly one turn fits or none: low <= D + k*II <= high for k in -1, 0, 1.  As clauses: D lies outside every gap
             # (high - k*II, low - (k-1)*II) between two turns.
             for k in (-1, 0, 1, 2):

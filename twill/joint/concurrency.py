@@ -24,7 +24,7 @@ def add_concurrency(space: Space) -> None:
             continue
         for o, window in enumerate(windows):
             if o != v and window > 0:
-                together = space.same(o, v)
+                together = space.touching(o, v)
                 if together != FALSE:
                     _separate(space, v, o, window, (-waits, -together))
 
@@ -61,6 +61,10 @@ def _separate(space: Space, v: int, o: int, window: int, unless: tuple[Literal, 
     build, ii = space.build, space.ii
     if window >= ii:
         build.require(*unless)
+        return
+    if build.straight:
+        for k in build.turns(v, o, 0, window - 1):
+            build.require(*unless, build.start_ge(v, o, k * ii + window), build.start_ge(o, v, 1 - k * ii))
         return
     # (D mod II) >= window with D = r_v - r_o in (-II, II): D >= window, or D < 0 and D >= window - II.
     build.require(*unless, build.residue_ge(v, o, window), build.residue_ge(o, v, 1))

@@ -21,7 +21,7 @@ def add_dependences(space: Space, *, within: int | None = None) -> None:
     kept = [d for d in space.problem.dependences if within is None or d.distance < within]
     for dep in kept:
         space.build.precede(*space.ends(dep), certain_delay(space, dep), dep.distance)
-    if space.options.redundant:
+    if space.options.redundant and space.build.gaps is None:
         _add_closure(space, kept)
 
 

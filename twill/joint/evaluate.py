@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twill.joint.formula import Boolean, Difference, Formula, Literal, Model, NoOverlap
+from twill.joint.formula import RESIDUE, STAGE, START, Boolean, Difference, Formula, Literal, Model, NoOverlap
 
 
 def evaluate(formula: Formula, model: Model) -> str | None:
@@ -10,8 +10,9 @@ def evaluate(formula: Formula, model: Model) -> str | None:
     ii = formula.ii
     if len(model.residues) != len(formula.names) or len(model.stages) != len(formula.names):
         return "the model does not give a residue and a stage for every op"
-    for name, residue, stage in zip(formula.names, model.residues, model.stages, strict=True):
-        if not (0 <= residue < ii and 0 <= stage <= formula.stage_limit):
+    for name, window, residue, stage in zip(formula.names, formula.windows, model.residues, model.stages, strict=True):
+        # That a start is aligned only leaves out schedules that are others shifted in time.
+        if not (0 <= residue < ii and window.first <= ii * stage + residue <= window.last):
             return f"residue {residue} or stage {stage} of {name} is out of range"
     true = _true_literals(formula, model)
     if any(true.isdisjoint(clause) for clause in formula.asserted):
@@ -32,12 +33,13 @@ def evaluate(formula: Formula, model: Model) -> str | None:
 
 def _true_literals(formula: Formula, model: Model) -> set[Literal]:
     """Every literal, positive or negative, that the model makes true."""
-    truth, residues, stages = dict(model.booleans), model.residues, model.stages
+    truth = dict(model.booleans)
+    starts = tuple(formula.ii * s + r for s, r in zip(model.stages, model.residues, strict=True))
+    values = {RESIDUE: model.residues, STAGE: model.stages, START: starts}
     true: set[Literal] = {1}
     for number, node in enumerate(formula.nodes[1:], start=2):
         if isinstance(node, Difference):
-            values = stages if node.stage else residues
-            holds = values[node.left] - values[node.right] >= node.bound
+            holds = values[node.of][node.left] - values[node.of][node.right] >= node.bound
         elif isinstance(node, Boolean):
             holds = truth.get(number, False)
         else:

@@ -2,7 +2,8 @@
 
 A start cycle is M_v = II * stage_v + residue_v.  Every constraint of formulation 4.4 is a Boolean combination of differences of
 residues and differences of stages, so nothing in the formula is indexed by time: its size depends neither on cycles nor on the
-length of the schedule, and an "unsatisfiable" holds for every length at once.
+length of the schedule, and an "unsatisfiable" holds for every length at once.  Where the length is bounded, so that starts have narrow
+windows, differences of the starts themselves say the same with fewer parts: a `straight` formula.
 
 Three constraint shapes stay structured (Precedence, NoOverlap, AtMost), because engines with native forms of them are faster; each
 has a plain clausal form in `clauses` for engines that have none.  The parts are named tuples, which are made and compared fast: a
@@ -20,10 +21,31 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NamedTuple
 
+from twill.bounds.gaps import Gaps
+
 # A literal is a node number; its negative is the negation.  Node 1 is "true".
 Literal = int
 TRUE: Literal = 1
 FALSE: Literal = -1
+
+
+class Window(NamedTuple):
+    """Start cycles that a variable may have: first .. last, `aligned` for multiples of II only."""
+
+    first: int
+    last: int
+    aligned: bool = False
+
+    def stages(self, ii: int) -> tuple[int, int]:
+        """The smallest and the largest stage."""
+        return self.first // ii, self.last // ii
+
+    def residues(self, ii: int) -> tuple[int, int]:
+        """The smallest and the largest residue."""
+        if self.aligned:
+            return 0, 0
+        low, high = self.stages(ii)
+        return (self.first % ii, self.last % ii) if low == high else (0, ii - 1)
 
 
 class Boolean(NamedTuple):
@@ -32,10 +54,13 @@ class Boolean(NamedTuple):
     name: str
 
 
-class Difference(NamedTuple):
-    """x[left] - x[right] >= bound, over residues (`stage` False) or stages (`stage` True)."""
+RESIDUE, STAGE, START = range(3)
 
-    stage: bool
+
+class Difference(NamedTuple):
+    """x[left] - x[right] >= bound, `of` residues (RESIDUE), stages (STAGE) or, in a `straight` formula, starts (START)."""
+
+    of: int
     left: int
     right: int
     bound: int
@@ -122,20 +147,20 @@ class Formula:
     """A closed formula.
 
     ii           initiation interval; residues are in [0, ii)
-    stage_limit  stages are in [0, stage_limit]
-    names        one name per variable pair (residue, stage)
-    anchor       variable whose residue is 0 (symmetry: rotation in time)
+    windows      start cycles of each variable pair (residue, stage)
+    names        one name per variable pair
+    straight     all differences are of starts, none of residues or stages
     nodes        nodes[i - 1] defines literal i, operands before users; node 1 stands for true (its entry is a placeholder)
     asserted     clauses: at least one literal of each holds
-    highest      the largest stage that a model needs, where that is known to be less than `stage_limit`
+    highest      the largest stage that a model needs, where that is known to be less than what windows allow
     source       number of the Builder
     stem         the parts that all later formulas of the same Builder begin with; nodes are never taken back
     """
 
     ii: int
-    stage_limit: int
+    windows: tuple[Window, ...]
     names: tuple[str, ...]
-    anchor: int
+    straight: bool
     nodes: tuple[Node, ...]
     asserted: tuple[Clause, ...]
     precedences: tuple[Precedence, ...]
@@ -191,12 +216,17 @@ _SOURCES = count(1)
 
 @dataclass
 class Builder:
-    """Collects a Formula; simplifies as it goes and shares equal nodes."""
+    """Collects a Formula; simplifies as it goes and shares equal nodes.
+
+    straight  as in Formula
+    gaps      gaps[u, v]: M[v] - M[u] is at least that much; whoever gives them states them, too
+    """
 
     ii: int
-    stage_limit: int
+    windows: tuple[Window, ...]
     names: tuple[str, ...]
-    anchor: int = 0
+    straight: bool = False
+    gaps: Gaps | None = None
     nodes: list[Node] = field(default_factory=lambda: [Or(())])
     index: dict[Node, int] = field(default_factory=dict)
     asserted: list[Clause] = field(default_factory=list)
@@ -223,31 +253,49 @@ class Builder:
         self.nodes.append(Boolean(name))
         return len(self.nodes)
 
-    def _last_residue(self, variable: int) -> int:
-        return 0 if variable == self.anchor else self.ii - 1
+    def __post_init__(self) -> None:
+        self._residues = [window.residues(self.ii) for window in self.windows]
+        self._stages = [window.stages(self.ii) for window in self.windows]
 
     def residue_ge(self, left: int, right: int, bound: int) -> Literal:
-        """residue[left] - residue[right] >= bound; decided here where the range [0, II) decides it."""
+        """residue[left] - residue[right] >= bound; decided here where windows decide it."""
         if left == right:
-            return self._difference(False, left, right, bound, 0, 0)
-        low = -self._last_residue(right)
-        high = self._last_residue(left)
-        return self._difference(False, left, right, bound, low, high)
+            return TRUE if bound <= 0 else FALSE
+        (left_low, left_high), (right_low, right_high) = self._residues[left], self._residues[right]
+        return self._difference(RESIDUE, left, right, bound, left_low - right_high, left_high - right_low)
 
     def stage_ge(self, left: int, right: int, bound: int) -> Literal:
-        """stage[left] - stage[right] >= bound; decided here where the range [0, stage_limit] decides it."""
-        reach = 0 if left == right else self.stage_limit
-        return self._difference(True, left, right, bound, -reach, reach)
+        """stage[left] - stage[right] >= bound; decided here where windows decide it."""
+        if left == right:
+            return TRUE if bound <= 0 else FALSE
+        (left_low, left_high), (right_low, right_high) = self._stages[left], self._stages[right]
+        return self._difference(STAGE, left, right, bound, left_low - right_high, left_high - right_low)
 
-    def _difference(self, stage: bool, left: int, right: int, bound: int, low: int, high: int) -> Literal:
+    def start_ge(self, left: int, right: int, bound: int) -> Literal:
+        """M[left] - M[right] >= bound, of a straight formula; decided here where windows or gaps decide it."""
+        if left == right:
+            return TRUE if bound <= 0 else FALSE
+        return self._difference(START, left, right, bound, self.least(right, left), -self.least(left, right))
+
+    def turns(self, left: int, right: int, low: int, high: int) -> range:
+        """Every k for which M[left] - M[right] can be in [low + k * II, high + k * II]."""
+        least, most = self.least(right, left), -self.least(left, right)
+        return range(-((high - least) // self.ii), (most - low) // self.ii + 1)
+
+    def least(self, u: int, v: int) -> int:
+        """M[v] - M[u] is at least that much, by windows and gaps."""
+        apart = self.windows[v].first - self.windows[u].last
+        return apart if self.gaps is None else max(apart, self.gaps[u, v])
+
+    def _difference(self, of: int, left: int, right: int, bound: int, low: int, high: int) -> Literal:
         if low >= bound:
             return TRUE
         if high < bound:
             return FALSE
         # One node for an atom and its negation: x - y >= c is the negation of y - x >= 1 - c.
         if left < right:
-            return self._share(Difference(stage, left, right, bound))
-        return -self._share(Difference(stage, right, left, 1 - bound))
+            return self._share(Difference(of, left, right, bound))
+        return -self._share(Difference(of, right, left, 1 - bound))
 
     def either(self, literals: Iterable[Literal]) -> Literal:
         """Disjunction."""
@@ -289,7 +337,7 @@ class Builder:
         """Assert a Precedence; a loop on one variable is decided here."""
         if self.guard != TRUE:
             unless = self.either((unless, -self.guard))
-        if unless == TRUE:
+        if unless == TRUE or self.windows[after].first - self.windows[before].last >= delay - distance * self.ii:
             return
         if before == after:
             if distance * self.ii < delay:
@@ -376,9 +424,9 @@ class Builder:
         """The formula as collected so far; the builder may go on afterwards.  `highest` as in Formula."""
         return Formula(
             self.ii,
-            self.stage_limit,
+            self.windows,
             self.names,
-            self.anchor,
+            self.straight,
             tuple(self.nodes),
             tuple(self.asserted),
             tuple(self.precedences),

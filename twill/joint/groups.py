@@ -2,7 +2,8 @@
 
     W1'  sum over g of [v in g] = 1;  variable-latency ops are group 0 and nothing else is
     W2'  width(g) = smallest of 1, 2, 4, 8 >= max warps in g;  sum over regular groups of width(g) <= W
-Group names are interchangeable, so group k opens only after group k - 1 in op order (formulation 5.1, item 3).
+Group names are interchangeable, so group k opens only after group k - 1 in op order (formulation 5.1, item 3).  Where ops of different
+widths are kept apart (`mixed` off), each width has groups of its own, numbered one after the other: a class of ops.
 
 Everything else speaks of groups only as "u and v are in the same one".  So the numbered groups are a layer on top: without it a formula
 is a relaxation (unlimited warps, and togetherness need not be transitive), and several layers of different sizes can share a stem.
@@ -11,7 +12,7 @@ is a relaxation (unlimited warps, and togetherness need not be transitive), and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from twill.joint.formula import FALSE, Literal
 from twill.joint.space import Space
@@ -20,37 +21,49 @@ from twill.problem import GROUP_WIDTHS, Problem
 Members = dict[tuple[int, int], Literal]
 
 
-def most_groups(problem: Problem, warps: int) -> int:
-    """Groups that can ever be open: no more than regular ops, and no more than the narrowest ones that fit into the warps."""
-    widths = sorted(problem.width_of(op.warps) for op in problem.ops if not op.variable_latency)
-    total = count = 0
-    for width in widths:
-        total += width
-        if total > warps:
-            break
-        count += 1
-    return count
+def classes(problem: Problem) -> list[list[int]]:
+    """Numbers of the regular ops in sets that share groups among themselves only: all of them, or those of each width."""
+    regular = [v for v, op in enumerate(problem.ops) if not op.variable_latency]
+    if problem.rules.mixed:
+        return [regular] if regular else []
+    return [[v for v in regular if problem.ops[v].warps == width] for width in sorted({problem.ops[v].warps for v in regular})]
+
+
+def most_groups(problem: Problem, warps: int) -> list[int]:
+    """For each of the `classes`, groups that can ever be open: no more than it has ops, and no more than the narrowest ones that fit.
+
+    They fit into what the narrowest group of every other class leaves of so many warps.
+    """
+    widths = [sorted(problem.width_of(problem.ops[v].warps) for v in ops) for ops in classes(problem)]
+    least = sum(each[0] for each in widths)
+    return [sum(total <= warps - least + each[0] for total in accumulate(each)) for each in widths]
 
 
 def add_layer(space: Space, count: int) -> None:
-    """Add families W1' and W2' with `count` groups, and make them the groups in use (`space.members`)."""
-    build, regular = space.build, [v for v, op in enumerate(space.ops) if not op.variable_latency]
-    space.group_count, space.members = count, {}
-    for k, v in enumerate(regular):
+    """Add families W1' and W2' with up to `count` groups for each class, and make them the groups in use (`space.members`)."""
+    build, most = space.build, most_groups(space.problem, space.problem.limits.warps)
+    space.group_count, space.members = 0, {}
+    for ops, room in zip(classes(space.problem), most, strict=True):
+        _add_class(space, ops, min(count, room))
+    tie_groups(space, list(space.same_group))
+    build.at_most(width_terms(space), space.problem.limits.warps)
+
+
+def _add_class(space: Space, ops: Sequence[int], count: int) -> None:
+    """W1' for the ops of one class, with `count` groups behind those that are there."""
+    build, first = space.build, space.group_count
+    space.group_count += count
+    for k, v in enumerate(ops):
         numbers = range(min(count, k + 1) if space.options.symmetry else count)
-        row = [build.boolean(f"in({space.ops[v].name},{g + 1})") for g in numbers]
-        space.members.update(((v, g), literal) for g, literal in enumerate(row))
+        row = [build.boolean(f"in({space.ops[v].name},{first + g + 1})") for g in numbers]
+        space.members.update(((v, first + g), literal) for g, literal in enumerate(row))
         build.require(*row)
         for one, other in combinations(row, 2):
             build.require(-one, -other)
         if space.options.symmetry:
             for g in range(1, len(row)):
-                build.require(-row[g], *(space.members[u, g - 1] for u in regular[:k] if (u, g - 1) in space.members))
-    for u, v in combinations(regular, 2):
-        if space.decided(u, v) == FALSE:
-            _tie(space, u, v, FALSE)
-    tie_groups(space, list(space.same_group))
-    build.at_most(width_terms(space), space.problem.limits.warps)
+                before = (space.members.get((u, first + g - 1), FALSE) for u in ops[:k])
+                build.require(-row[g], *before)
 
 
 def tie_groups(space: Space, pairs: Sequence[tuple[int, int]]) -> None:

@@ -31,6 +31,8 @@ class Space:
     """Variables: one (residue, stage) pair per op, numbered as in the problem, and one for the origin of time (the last).
 
     members  literal "op v is in group g" of the numbered groups in use; none while groups are only told apart by `same`
+    inside   literal "op v has warp w", counted from 0, where groups are sets of warps (`warp_sets`)
+    touched  literal "the groups of u and v have a warp in common" for every pair of ops that was asked about, u < v
     """
 
     problem: Problem
@@ -40,6 +42,8 @@ class Space:
     counted: dict[tuple[int, int], tuple[Literal, ...]] = field(default_factory=dict)
     members: dict[tuple[int, int], Literal] = field(default_factory=dict)
     same_group: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    inside: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    touched: dict[tuple[int, int], Literal] = field(default_factory=dict)
     users: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     orders: dict[tuple[int, int, int], Literal] = field(default_factory=dict)
     group_count: int = 0
@@ -69,6 +73,8 @@ class Space:
         With bound = q * II + rest and 0 <= rest < II, the difference of stages S and that of residues D decide: S >= q + 2, or
         S >= q + 1 and D >= rest - II, or S >= q and D >= rest.
         """
+        if self.build.straight:
+            return self.build.start_ge(left, right, bound)
         if left == right:
             return TRUE if bound <= 0 else FALSE
         key = (left, right, bound)
@@ -99,6 +105,17 @@ class Space:
         found = self.same_group.get(key)
         if found is None:
             found = self.same_group[key] = self.build.boolean(f"same({self.ops[u].name},{self.ops[v].name})")
+        return found
+
+    def touching(self, u: int, v: int) -> Literal:
+        """Literal: the groups of ops u and v have a warp in common; it may hold without need."""
+        if not self.problem.rules.warp_sets or self.ops[u].variable_latency or self.ops[v].variable_latency:
+            return self.same(u, v)
+        key = (u, v) if u < v else (v, u)
+        found = self.touched.get(key)
+        if found is None:
+            found = self.touched[key] = self.build.boolean(f"touching({self.ops[u].name},{self.ops[v].name})")
+            self.build.require(found, -self.same(u, v))
         return found
 
     def decided(self, u: int, v: int) -> Literal | None:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 
 from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.space import Space
+from twill.joint.warp_sets import shared_warps
 
 ORIGIN = -1
 """Among births: time 0, where nothing need be born."""
@@ -33,6 +34,7 @@ class StraightLine:
             if d.delay > 0:
                 self.slow.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
             self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
+        self._known: dict[tuple[object, ...], Literal] = {}
 
     def add_memory(self, births: Collection[int]) -> None:
         """Q: every memory at these births, `ORIGIN` for time 0."""
@@ -58,6 +60,15 @@ class StraightLine:
                 ]
                 space.build.at_most(terms, limit)
 
+    def add_warp_registers(self, births: Collection[int]) -> None:
+        """G where groups may have warps in common: every such warp at these births."""
+        space, limit = self.space, self.space.problem.limits.registers_per_warp
+        for there in shared_warps(space) if limit is not None else ():
+            held = {v: -(-space.ops[v].registers // space.ops[v].warps) for v in there}
+            for event in self._events(held, births):
+                terms = [(share, space.build.both((x, there[v]))) for v, share in held.items() for x in self._instances(v, event)]
+                space.build.at_most(terms, limit or 0)
+
     def _events(self, held: Collection[int], births: Collection[int]) -> Iterator[Event]:
         if ORIGIN in births:
             yield None
@@ -69,11 +80,21 @@ class StraightLine:
         return [self._alive(v, i, event) for i in range(self.copies)]
 
     def _alive(self, v: int, i: int, event: Event) -> Literal:
+        """Copy i of the value of v is live at the event."""
+        carried = i == self.copies - 1 and v in self.carried
+        uses = tuple((x, d) for x, d in sorted(self.uses.get(v, ())) if i + d < self.copies)
+        # Only how many copies later than that of the event it is matters, beside who uses it.
+        key = (v, i, carried, uses) if event is None else (v, i - event[1], carried, uses, event[0])
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._define_alive(v, i, event, carried, [(x, i + d) for x, d in uses])
+        return found
+
+    def _define_alive(self, v: int, i: int, event: Event, carried: bool, uses: list[tuple[int, int]]) -> Literal:
         build = self.space.build
         born = self._started(v, i, event)
-        if i == self.copies - 1 and v in self.carried:
+        if carried:
             return born
-        uses = [(x, i + d) for x, d in sorted(self.uses.get(v, ())) if i + d < self.copies]
         if not uses:
             return FALSE
         pending = build.either(-self._started(x, j, event) for x, j in uses)

@@ -30,6 +30,18 @@ def teams(problem: Problem) -> Teams:
     return sets if len(sets) > 1 else ()
 
 
+def certain_teams(problem: Problem, ii: int) -> Teams:
+    """Sets of ops that share a group each, and no two the same one, in every schedule at `ii`: what they exclude is excluded.
+
+    A set is tied together by values that stay (`Problem.ties`); two of them whose issue spans exceed `ii` are apart where groups issue in
+    order.  Empty when that says nothing.
+    """
+    sets = [ops for ops in linked(problem) if len(ops) > 1]
+    busy = sorted(sum(op.issue for op in ops) for ops in sets)
+    apart = len(sets) > 1 and problem.rules.in_order and busy[0] + busy[1] > ii
+    return tuple(tuple(op.name for op in ops) for ops in sets) if apart else ()
+
+
 def require_teams(space: Space, chosen: Teams) -> None:
     """Assert that each of `chosen` shares a group and that no two of them do."""
     build, numbers = space.build, [[space.number[name] for name in team] for team in chosen]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 EXACT = "exact reasoning"  # the engine of answers that needed no solver
+TIGHT = "exact reasoning on dependences and units leaves no shorter iteration"
 
 
 @dataclass(frozen=True)

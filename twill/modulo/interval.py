@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from twill.bounds import impossible_cycle
 from twill.bounds.contradictions import peak
@@ -14,8 +15,10 @@ from twill.errors import SolverError
 from twill.modulo.answer import ModuloAnswer
 from twill.modulo.circle import fold
 from twill.modulo.length import shortest
-from twill.modulo.question import Solver
 from twill.problem import Op, Problem
+
+if TYPE_CHECKING:
+    from twill.modulo.question import Solver
 
 
 def smallest_ii(

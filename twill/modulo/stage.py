@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from twill.bounds.recurrence import plain_weights
 from twill.modulo.branch import Branching
 from twill.modulo.circle import circles, peaks, separations
-from twill.modulo.linear import linear_model
-from twill.modulo.question import Question
 from twill.modulo.symmetry import interchangeable
 from twill.modulo.windows import Windows
 from twill.problem import Problem
+
+if TYPE_CHECKING:
+    from twill.modulo.question import Question
 
 
 class Stage:
@@ -63,6 +65,9 @@ class Stage:
 
     def question(self, floor: int, horizon: int) -> Question:
         """The question for lengths `floor` to `horizon`; `horizon` is not below `self.floor()`."""
+        from twill.modulo.linear import linear_model
+        from twill.modulo.question import Question
+
         gaps = self._windows.at(horizon)
         assert gaps is not None
         count, origin = len(self.problem.ops), self._windows.origin

@@ -3,7 +3,7 @@
 For schedules of the literal reading, which the steady-state rules may rightly reject.  Copy i of op v starts at M_v + i * II, i in
 [0, C); the program ends at T = (C - 1) * II + L; what mentions a copy outside [0, C) is not checked.  Liveness is the backward
 recurrence E0 to E4, from one start of an op to the one before; between them nothing changes.  An op is in one warp group, as in
-`check`, and a group's width limits the warps (A12, A13).
+`check`, and a group's width limits the warps (A12, A13); under `Rules.warp_sets` a group is a set of warps that others may share.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from twill.verify.audit import Violation
 from twill.verify.form import check_form, places_every_op_once
 from twill.verify.groups import check_groups
 from twill.verify.steady import Steady
+from twill.verify.warp_sets import WarpSets, check_sets
 
 
 def check_published(problem: Problem, schedule: Schedule, length: int) -> tuple[Violation, ...]:
@@ -28,9 +29,11 @@ def check_published(problem: Problem, schedule: Schedule, length: int) -> tuple[
     form = tuple(check_form(problem, schedule))
     if not places_every_op_once(problem, schedule):
         return form
-    program = _Program(Steady.of(problem, schedule), length, -(-length // schedule.ii))
+    steady = Steady.of(problem, schedule)
+    program = _Program(steady, length, -(-length // schedule.ii), WarpSets.of(steady, schedule))
+    sets = tuple(check_sets(steady, schedule, program.warps)) if program.warps.shared else ()
     families = (_completion, _dependences, _capacity, _memory, _registers, _concurrency)
-    return (*form, *check_groups(program.steady), *(found for family in families for found in family(program)))
+    return (*form, *check_groups(steady), *sets, *(found for family in families for found in family(program)))
 
 
 def asked_length(schedule: Schedule, certificate: Certificate | None) -> int:
@@ -46,6 +49,7 @@ class _Program:
     steady: Steady
     length: int
     copies: int
+    warps: WarpSets
 
     @property
     def problem(self) -> Problem:
@@ -134,26 +138,30 @@ def _memory(program: _Program) -> Iterator[Violation]:
 
 
 def _registers(program: _Program) -> Iterator[Violation]:
-    """G: a value is charged to the group of its producer, ceil(registers / warps of the producer) on each warp."""
+    """G: a value is charged to the group of its producer, ceil(registers / warps of the producer) on each of its warps."""
     limit = program.problem.limits.registers_per_warp
     if limit is None:
         return
-    for group in program.steady.groups():
-        members = [op for op in program.steady.members(group) if op.registers > 0]
+    for warp in program.warps.warps():
+        groups = program.warps.on(warp)
+        members = [op for group in groups for op in program.steady.members(group) if op.registers > 0]
         arcs = [arc for op in members for arc in program.lives(op.name, -(-op.registers // op.warps))]
-        yield from _worst("registers", f"A warp of group {group}", f"group {group}", arcs, limit)
+        what = f"Warp {warp}" if program.warps.shared else f"A warp of group {warp}"
+        yield from _worst("registers", what, ", ".join(f"group {group}" for group in groups), arcs, limit)
 
 
 def _concurrency(program: _Program) -> Iterator[Violation]:
-    """K and Kx: no copy of a waiting op starts while a copy of another op of its group is in progress."""
+    """K and Kx: no copy of a waiting op starts while a copy of another op on one of its warps is in progress."""
     steady = program.steady
     waiting = {dep.dst for dep in program.problem.dependences if dep.blocking}
     waiting |= {dep.dst for dep in program.kept() if steady.hands_over(dep)}
     for op in program.problem.ops:
-        for other in steady.members(steady.group[op.name]) if op.name in waiting else ():
+        group = steady.group[op.name]
+        beside = [other for other in program.problem.ops if program.warps.meet(steady.group[other.name], group)]
+        for other in beside if op.name in waiting else ():
             if other.name != op.name and _overlaps(program, op, other):
-                message = f"{op.name} waits, but starts while {other.name} is in progress on group {steady.group[op.name]}."
-                yield Violation("blocking", message, f"group {steady.group[op.name]}", (other.name, op.name))
+                message = f"{op.name} waits, but starts while {other.name} is in progress on group {steady.group[other.name]}."
+                yield Violation("blocking", message, f"group {group}", (other.name, op.name))
 
 
 def _overlaps(program: _Program, waiting: Op, other: Op) -> bool:

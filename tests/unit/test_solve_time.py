@@ -1,0 +1,79 @@
+"""The comparison script's own parts: how it runs a checkout of the public reproduction, and what it says memory was."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FAKE = """
+import json, sys
+out = sys.argv[sys.argv.index("-o") + 1]
+json.dump({answer}, open(out, "w"))
+print("solved", *sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def script(project_root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """A module of benchmarks/solve_time by its name."""
+    monkeypatch.syspath_prepend(project_root / "benchmarks" / "solve_time")
+    return importlib.import_module
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A tool that answers (29, 64) on its literal path and (19, 49) on its prepared one."""
+    package = tmp_path / "tool" / "paper_joint_solver"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(FAKE.replace("{answer}", '{"ii": 29, "length": 64, "status": "sat"}'), encoding="utf-8")
+    (package / "prepared.py").write_text(FAKE.replace("{answer}", '{"ii": 19, "length": 49, "status": "sat"}'), encoding="utf-8")
+    return package.parent
+
+
+def test_a_checkout_is_run_in_the_same_run(
+    script: Callable[[str], ModuleType], checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare = script("compare")
+    monkeypatch.setattr(compare, "ours", lambda *_: compare.Row("(1, 2)", 0.25, 40.0))
+    compare.main([str(tmp_path), "--only", "fwd.lit", "fwd.prep", "fwd.rawlit", "--checkout", str(checkout)])
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert rows["fwd.lit"].split("  ")[-1].startswith("(29, 64) ")
+    assert rows["fwd.prep"].split("  ")[-1].startswith("(19, 49) ")
+    assert rows["fwd.rawlit"].endswith("   40  -")
+
+
+def test_what_the_checkout_is_asked(script: Callable[[str], ModuleType]) -> None:
+    reproduction, out = script("reproduction"), Path("s.json")
+    curated = "tests/golden_curated/fwd/fwd.curated_ddg.json"
+    assert reproduction.command("py", "fwd.lit", out) == [
+        *("py", "-m", "paper_joint_solver", curated, "--normalization-u", "300", "-o", "s.json")
+    ]
+    assert reproduction.command("py", "fwd.prep", out) == [
+        *("py", "-m", "paper_joint_solver.prepared", curated, "--raw-ddg", "../sched2tlx/examples/case3_FA_fp16/ddg.json"),
+        *("--normalization-u", "150", "-o", "s.json"),
+    ]
+    assert reproduction.command("py", "bwd.rawprep", out) is None
+
+
+def test_a_checkout_without_an_answer(script: Callable[[str], ModuleType], checkout: Path) -> None:
+    (checkout / "paper_joint_solver" / "__main__.py").write_text("raise SystemExit('no Yices here')", encoding="utf-8")
+    assert script("compare").theirs("bwd.lit", checkout, sys.executable).startswith("no Yices here ")
+
+
+def test_another_folder_is_refused(script: Callable[[str], ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        script("compare").main([str(tmp_path), "--checkout", str(tmp_path)])
+    assert "holds no package paper_joint_solver: give the tool's own folder." in capsys.readouterr().err
+
+
+def test_memory_is_that_of_all_processes_together(script: Callable[[str], ModuleType]) -> None:
+    held = "import time; held = bytearray(40 << 20); time.sleep(0.3)"
+    both = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {held!r}]); {held}; time.sleep(0.2)"
+    measure = script("measure")
+    assert 80 < measure.peak_mib([sys.executable, "-c", both]) < 140
