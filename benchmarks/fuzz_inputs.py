@@ -1,13 +1,15 @@
 """Fuzz the readers: `python benchmarks/fuzz_inputs.py [--seconds 600] [--seed 1] [--keep FOLDER]`.
 
-Changes good TTGIR, JSON and machine files at random (tests/oracle/mutations.py) and reads the result as `twill schedule` would, up to
-the search.  Every case must be read or refused with one sentence; anything else is a fault, is kept in FOLDER, and makes the exit
-status 1.  A case that takes more than `--slow` seconds is a fault as well.
+Changes good TTGIR, JSON and machine files, recorded schedules and pipelined programs at random (tests/oracle/mutations.py) and reads
+the result as `twill schedule` would, up to the search, and as `twill lower` and `twill simulate` would.  With Triton installed there
+is a kernel among them whose nest of loops Triton flattened.  Every case must be read or refused with one sentence; anything else is a
+fault, is kept in FOLDER, and makes the exit status 1.  A case that takes more than `--slow` seconds is a fault as well.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import random
 import signal
 import sys
@@ -31,10 +33,25 @@ def _too_slow(*_: object) -> None:
     raise SlowError
 
 
+def flattened() -> list[str]:
+    """A persistent GEMM with descriptors whose two loops Triton made one; none without Triton."""
+    if importlib.util.find_spec("triton") is None:
+        return []
+    from twill.frontends.triton_source import to_ttgir
+
+    spec = importlib.util.spec_from_file_location("forms", ROOT / "tests" / "kernels" / "forms.py")
+    assert spec is not None and spec.loader is not None
+    forms = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(forms)
+    types = dict.fromkeys("abc", "tensordesc<fp16[64,64]>") | dict.fromkeys("MNK", "i32")
+    return [to_ttgir(forms.persistent, types, {"BM": 64, "BN": 64, "BK": 64, "SMS": 2, "FLAT": True}, arch=90, warps=4)]
+
+
 def run(seconds: float, seed: int, slow: int, keep: Path) -> int:
     """Number of faults."""
     draw = random.Random(seed)
     texts = {reader: good(reader, ROOT / "tests" / "golden" / "instances") for reader in READERS}
+    texts["ttgir"] += flattened()
     counts: dict[str, Counter[str]] = {reader: Counter() for reader in READERS}
     signal.signal(signal.SIGALRM, _too_slow)
     end, faults, longest = time.monotonic() + seconds, 0, 0.0

@@ -13,7 +13,8 @@ from twill.joint.breaches import breaches
 from twill.joint.exact import Excess, beyond, excesses
 from twill.joint.formula import Formula
 from twill.joint.space import Options as Families
-from twill.joint.straight_count import overfull_births
+from twill.joint.straight_count import groups_for_registers, overfull_births
+from twill.joint.warp_sets import KINSHIP
 from twill.problem import Problem
 from twill.retime import retime
 from twill.schedule import Schedule
@@ -24,10 +25,12 @@ SHORT_FIRST = ("cpsat",)
 SHORT = 3
 # Numbered groups that are tried first: few make a small formula, and schedules with few groups are what is wanted.
 FEW_GROUPS = 4
+# More groups than there ever are.
+ALL_GROUPS = 1 << 29
+# Groups with which a formula says less than the problem does.
+RELAXED = (None, KINSHIP)
 # So many models that exceed limits, and sums at all births are the better choice.
 MOST_ROUNDS = 8
-# Ops up to which a layer of several times as many groups is small.
-FEW_OPS = 40
 
 
 class StoppedError(Exception):
@@ -71,11 +74,8 @@ class Asker:
         limits = problem.limits
         every = problem.rules.rings or limits.registers_per_sm is not None or limits.register_file is not None
         self._watched = all_births(problem) if every else frozenset()
-        # Where ops of different widths are kept apart, each width has groups of its own.
-        widths = {op.warps for op in problem.ops if not op.variable_latency}
-        self._few = FEW_GROUPS * (1 if problem.rules.mixed or len(problem.ops) > FEW_OPS else len(widths))
         self._loose: set[int] = set()  # intervals at which groups without numbers were no proof where there was one
-        self._enough: dict[int, int] = {}  # numbered groups with which a schedule was found, by interval
+        self._enough: dict[int, int] = {}  # numbered groups with which a schedule was found, or can be expected, by interval
 
     @property
     def version(self) -> str:
@@ -88,6 +88,15 @@ class Asker:
     def spent(self) -> float:
         """Share of the time limit that is gone; 0 without a limit."""
         return 0.0 if self.time_limit is None else (self._now() - self.begun) / self.time_limit
+
+    @property
+    def effort(self) -> float:
+        """Effort so far, in the engine's own measure; 0 for engines without one."""
+        return self._effort
+
+    def charge(self, effort: float) -> None:
+        """Count work that no engine did, in an engine's measure of effort."""
+        self._effort += effort
 
     def left(self) -> float | None:
         """Seconds left, None without a limit; StoppedError when there are none."""
@@ -147,17 +156,20 @@ class Asker:
         """Ask with few groups, which may be enough for a schedule; without numbers of groups, which may be enough for a proof; and only
         where neither is, with all groups."""
         system = self._system_for(question)
-        complete = system.complete(question)
+        sizes = system.sizes(question)
+        complete = sizes[-1]
         loose, watched = False, system.watched
-        counts = self._group_counts(question.ii, complete)
+        counts = self._group_counts(question.ii, sizes)
         while counts:
             groups = counts.pop(0)
+            if groups is not None and groups not in sizes:
+                groups = min(max(groups, self._enough.get(question.ii, 0)), sizes[0])
             found, satisfiable = self._within(system, question, groups, last)
             if found is not None:
                 self._enough[question.ii] = groups or complete
                 return found
-            if not satisfiable and groups in (None, complete):
-                if loose and groups is not None:
+            if not satisfiable and groups in (*RELAXED, complete):
+                if loose and groups not in RELAXED:
                     self._loose.add(question.ii)
                 return None
             loose |= satisfiable
@@ -174,15 +186,24 @@ class Asker:
         rounds = 0
         while True:
             answer = self._decide(system.formula(question, groups), last)
-            if answer.model is None or groups is None:
-                return None, answer.model is not None
+            if answer.model is None:
+                return None, False
             found = decode(system.space, answer.model)
+            if groups in RELAXED:
+                self._expect(system, found)
+                return None, True
             new = self._overfull(question, found) - system.watched
             if not new:
                 return found, True
             rounds += 1
             self._watched |= new if rounds < MOST_ROUNDS else all_births(self.problem)
             system.watch(self._watched)
+
+    def _expect(self, system: System, found: Schedule) -> None:
+        """Note it when few groups are not enough for the registers of the published program, as far as `found` tells."""
+        new = system.copies is not None and system.build.ii not in self._enough
+        if new and groups_for_registers(self.problem, found, system.copies or 1) > FEW_GROUPS:
+            self._enough[system.build.ii] = ALL_GROUPS
 
     def _overfull(self, question: Question, found: Schedule) -> frozenset[int]:
         """Births at which `found` exceeds a limit that the question is about."""
@@ -197,21 +218,17 @@ class Asker:
         broken = (excess for excess in excesses(self.problem, found) if families.get(excess.family, False))
         return frozenset(number[excess.birth] for excess in broken if excess.birth)
 
-    def _group_counts(self, ii: int, complete: int) -> list[int | None]:
-        """Numbers of groups to ask with in turn, the last one being complete; None stands for groups without numbers."""
-        if complete <= self._few:
-            return [complete]
-        few = min(self._enough.get(ii, self._few), complete)
+    def _group_counts(self, ii: int, sizes: list[int]) -> list[int | None]:
+        """Numbers of groups to ask with in turn, those of `System.sizes` last; None stands for groups without numbers."""
+        if sizes[-1] <= FEW_GROUPS:
+            return [*sizes]
+        few: list[int | None] = [n for n in [self._enough.get(ii, FEW_GROUPS)] if n < sizes[0]]
         relaxed: list[int | None] = [] if ii in self._loose else [None]
-        if ii not in self._enough:
-            return [*relaxed, few, complete]
-        return [*([few] if few < complete else []), *relaxed, complete]
+        return [*few, *relaxed, *sizes] if ii in self._enough else [*relaxed, *few, *sizes]
 
     def _system_for(self, question: Question) -> System:
         """The system of the question; those of the last two intervals are kept, with what the engine made of them."""
-        copies = None if question.length is None or not question.options.literal else -(-question.length // question.ii)
-        key = (question.ii, copies, question.counted)
-        kept = [system for system in self._systems if (system.build.ii, system.copies, system.counted) == key]
+        kept = [system for system in self._systems if system.answers(question)]
         switched = replace(question.options, redundant=self.families.redundant, symmetry=self.families.symmetry)
         system = kept[0] if kept else make_system(replace(question, options=switched), self._watched)
         system.watch(self._watched)
@@ -249,10 +266,11 @@ class Asker:
         made = retime(self.problem, unchanged, found, whole_order=True, least=least)
         if made is None or (made.schedule.ii, made.schedule.length) >= (found.ii, found.length):
             return found
-        if made.schedule.length > copies * made.schedule.ii or next(breaches(self.problem, made.schedule), None) is not None:
+        shorter = replace(made.schedule, warps=found.warps)
+        if shorter.length > copies * shorter.ii or next(breaches(self.problem, shorter), None) is not None:
             return found
         # It keeps all dependences, not only those within the program, and all else in the steady state, hence in the finite program.
-        return found if overfull_births(self.problem, made.schedule, copies) else made.schedule
+        return found if overfull_births(self.problem, shorter, copies) else shorter
 
     def accepts(self, candidate: Schedule) -> bool:
         """Whether `candidate` is a schedule of the problem, by exact evaluation; no engine is asked."""

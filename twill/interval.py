@@ -6,17 +6,22 @@ its time leaves its interval open: the search goes on above it, so that there is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING
 
-from twill import heuristic, stagger
 from twill.asking import Asker, LateError, StoppedError
+from twill.engines.answers import Engine
 from twill.engines.race import Race
+from twill.incumbent import Incumbent
 from twill.joint.assemble import Question
-from twill.joint.teams import Teams, teams
+from twill.joint.teams import Teams, certain_teams, teams
 from twill.modulo import ModuloAnswer, monotone
 from twill.problem import Problem
 from twill.schedule import Refutation, Schedule
+
+if TYPE_CHECKING:
+    from twill.stagger import Copies
 
 # Seconds for one question before the search looks for an easier interval, at most this share of the time limit; grows by GROWTH in
 # every round.
@@ -40,14 +45,20 @@ SHORTENINGS = 6
 GALLOPS = 6
 # So many intervals without a schedule raise the question whether there is one at all.
 DOUBT = 3
+# Share of a time limit after which engines leave what is still open to ejection search, and after which that ends, too, or so many
+# attempts in a row were in vain.
+ENGINE_SHARE = 0.7
+LAST_SHARE = 0.8
+LAST_EJECTIONS = 60
 
 
-class IntervalSearch:
+class IntervalSearch(Incumbent):
     """Search for the smallest II from `lowest` on, which is a proved bound.
 
     best     the schedule with the smallest II found, None if none
     lowest   smallest II that is not excluded
     refuted  what was excluded, in the order of the search
+    turned   the problem with an order for identical copies, when `best` is a schedule of such in turns (`twill.turns`)
     """
 
     def __init__(
@@ -58,19 +69,23 @@ class IntervalSearch:
         max_ii: int | None,
         note: Callable[[str], None],
     ) -> None:
-        self.asker, self.modulo, self.lowest, self.max_ii, self.note = asker, modulo, lowest, max_ii, note
-        self.problem: Problem = asker.problem
-        self.monotone = monotone(self.problem)
-        self.best: Schedule | None = None
+        super().__init__(asker, lowest, max_ii, note)
+        self.modulo, self.monotone = modulo, monotone(self.problem)
         self.refuted: list[Refutation] = []
+        self.turned: Problem | None = None
 
     def run(self) -> int | None:
         """Search; the II at which it is proved that no II works is returned when there is none, else None."""
+        copies = turning(self.problem)
+        if copies is not None and self._take_turns(copies):
+            return None
         if len(self.problem.ops) >= LARGE:
             self._in_turn()
             if self.best is not None and self.best.ii == self.lowest:
                 return None
             self._first_schedule()
+            if self.best is not None and self.best.ii == self.lowest:
+                return None
         if self._try_teams() and self.monotone:
             self._close()
             return None
@@ -105,18 +120,44 @@ class IntervalSearch:
         limit = self.asker.time_limit
         return PATIENCE if limit is None else min(PATIENCE, limit * TEAM_SHARE)
 
+    def _take_turns(self, copies: Copies) -> bool:
+        """Whether there is a schedule of copies in turns that is to be kept: proved best, or with nothing better in sight.
+
+        Then `turned` is the problem with its order.  So the answer is the same whatever else the machine does.
+        """
+        from twill.turn_search import TurnSearch
+        from twill.turns import in_order_of
+
+        search = TurnSearch(self.asker, self._alone, copies, self.lowest)
+        search.run(self._offered)
+        found = self.best
+        if found is None or search.strand is None:
+            return False
+        self.turned = in_order_of(self.problem, copies, search.strand, found.ii)
+        if found.ii > self.lowest and not search.late and self.monotone:
+            self._probe(found.ii - 1, search.patience or self.patience)
+        if self.best is not found:
+            self.turned = None
+        return self.turned is not None
+
+    @property
+    def _alone(self) -> Engine:
+        """One engine."""
+        return self.asker.engine.engines[0] if isinstance(self.asker.engine, Race) else self.asker.engine
+
     def _in_turn(self) -> None:
         """A schedule of identical copies that start one after the other, found for one copy of them."""
+        from twill import stagger
+
         copies = stagger.find(self.problem)
         if copies is None:
             return
-        engine = self.asker.engine.engines[0] if isinstance(self.asker.engine, Race) else self.asker.engine
         limit = self.asker.time_limit
         patience = PATIENCE if limit is None else min(PATIENCE, limit / 3)  # the bound is what matters
         for ii in stagger.intervals(self.lowest, copies, COPY_TRIES):
             sets = stagger.group_sets(self.problem, copies, ii)
             one = stagger.body(self.problem, copies, sets)
-            asker = Asker(one, engine, self.asker.left(), measured=self.asker.measured, families=self.asker.families)
+            asker = Asker(one, self._alone, self.asker.left(), measured=self.asker.measured, families=self.asker.families)
             try:
                 found = asker.ask(Question(one, ii), patience)
             except LateError:
@@ -139,30 +180,6 @@ class IntervalSearch:
                 shorter = None
             low, best = (target, best) if shorter is None else (low, asker.compressed(shorter, best.ii))
         return best
-
-    def _first_schedule(self) -> None:
-        """A schedule without any engine, at a larger II: the best of what the heuristics offer and the exact check accepts."""
-        self._offer(heuristic.in_sequence(self.problem))
-        succeeded = False
-        for ii in heuristic.intervals(self.lowest):
-            if self.best is not None and ii >= self.best.ii:
-                continue
-            found = self._offer(heuristic.candidates(self.problem, ii))
-            if succeeded and not found:
-                break
-            succeeded = found
-
-    def _offer(self, schedules: Iterable[Schedule]) -> bool:
-        """Whether a schedule is accepted; the best is kept."""
-        found = False
-        for candidate in schedules:
-            if not self._above_limit(candidate.ii) and self.asker.accepts(candidate):
-                found = True
-                made = self.asker.compressed(candidate, self.lowest)
-                if self.best is None or (made.ii, made.length) < (self.best.ii, self.best.length):
-                    self.best = made
-                    self.note(f"II = {made.ii}: schedule of length {made.length}, by heuristics")
-        return found
 
     def _climb(self) -> int | None:
         """Gallop up from the bound to a first schedule; the II that excludes all others when it is proved that there is none."""
@@ -191,18 +208,23 @@ class IntervalSearch:
 
     def _close(self) -> None:
         """Bisect between what is excluded and what is feasible, with growing patience, until they meet."""
-        patience = self.patience
-        while self.best is not None and self.best.ii > self.lowest and self.asker.spent() < SHARE:
-            floor = self.lowest - 1
+        patience, share = self.patience, SHARE if self.ladder is None else ENGINE_SHARE
+        while self.best is not None and self.best.ii > self.lowest and self.asker.spent() < share:
+            floor, quick = self.lowest - 1, len(self.problem.ops) < LARGE
             asked: set[int] = set()
-            while self.best.ii - floor > 1 and self.asker.spent() < SHARE:
-                # An order can rarely be compressed to what another one beats, so the II just below is asked first.
-                below = self.best.ii - 1
-                middle = below if below not in asked and len(self.problem.ops) < LARGE else (floor + self.best.ii) // 2
+            while self.best.ii - floor > 1 and self.asker.spent() < share:
+                # An order can rarely be compressed to what another one beats, so the II just below is asked first, and again as long as
+                # that halves the gap: else the number of questions would grow with the cycles.
+                before = self.best.ii
+                middle = before - 1 if quick and before - 1 not in asked else (floor + before) // 2
                 asked.add(middle)
-                if not self._probe(middle, patience):
+                found = self._probe(middle, patience)
+                quick = len(self.problem.ops) < LARGE and (not found or 2 * (before - self.best.ii) >= before - floor)
+                if not found:
                     floor = middle
             patience *= GROWTH
+        if self.ladder is not None:
+            self._eject(LAST_SHARE, LAST_EJECTIONS)
 
     def _walk(self, last: int) -> None:
         """Try every II in turn: with holes in a reservation table feasibility is not monotone (g24)."""
@@ -269,7 +291,7 @@ class IntervalSearch:
         if self._above_limit(ii):
             raise StoppedError(f"no schedule up to the limit II = {self.max_ii}")
         try:
-            found = self.asker.ask(Question(self.problem, ii), patience)
+            found = self.asker.ask(Question(self.problem, ii, teams=certain_teams(self.problem, ii)), patience)
         except LateError:
             self.note(f"II = {ii}: no verdict in {patience:g} s, left open")
             return None
@@ -284,12 +306,19 @@ class IntervalSearch:
         self.note(f"II = {found.ii}: schedule of length {found.length}")
         return True
 
-    def _above_limit(self, ii: int) -> bool:
-        return self.max_ii is not None and ii > self.max_ii
-
     def _refute(self, ii: int, length: int | None, detail: str) -> None:
         self.refuted.append(Refutation(ii, length, self.asker.engine.name, detail))
         self.note(detail)
+
+
+def turning(problem: Problem) -> Copies | None:
+    """The copies of a large loop body that take turns in warp groups of their own; None when it is not made of such."""
+    if len(problem.ops) < COPIES_FROM:
+        return None
+    from twill import stagger, turns
+
+    copies = stagger.find(problem)
+    return copies if copies is not None and turns.apply(problem, copies) else None
 
 
 def never_ii(problem: Problem) -> int:

@@ -14,15 +14,20 @@ from twill.asking import Asker, LateError
 from twill.canonical import renumbered, settle
 from twill.engines.answers import Engine
 from twill.joint.assemble import Question
+from twill.joint.breaches import breaches
 from twill.modulo import ModuloAnswer, monotone, shortest
+from twill.modulo.stage import Stage
 from twill.objectives import MOST_REFINED, OF_GROUPS, REFINEMENTS, TITLES, candidates, measure, usual_order
 from twill.options import Options
 from twill.polish import least_lifetime, polish
 from twill.problem import Problem
 from twill.schedule import Claim, Refutation, Schedule
 
-# Seconds that stage 1 gets at most.  Attention loops need less than one; with a full unit and 80 ops it may not end.
+# Seconds that stage 1 gets at most, and share of what is left.  Attention loops need less than one second; with a full unit and 80 ops
+# it may not end, and from MANY_OPS on heuristics have more use for the time.
 STAGE_ONE = 30.0
+STAGE_ONE_SHARE = 1 / 4
+MANY_OPS = 50
 
 
 class Levels:
@@ -33,6 +38,7 @@ class Levels:
     claims   what has been minimised, the II first
     refuted  what was excluded
     best     the best schedule so far
+    turned   as in `twill.interval.IntervalSearch`: such a schedule is kept as it is
     """
 
     def __init__(self, problem: Problem, options: Options, progress: Callable[[str], None], engine: Engine, asker: Asker) -> None:
@@ -41,6 +47,7 @@ class Levels:
         self.refuted: list[Refutation] = []
         self.claims: list[Claim] = []
         self.best: Schedule | None = None
+        self.turned: Problem | None = None
         order = usual_order(problem) if options.objectives is None else options.objectives
         order = order if "length" in order else ("length", *order)
         if options.objectives is None and options.slack:
@@ -50,7 +57,8 @@ class Levels:
     def _stage_one_limit(self) -> tuple[float | None, float | None]:
         """Seconds or effort for one answer of stage 1: it only helps, so it may not use up the time of stage 2."""
         left = self.asker.left()
-        limit = STAGE_ONE if left is None else min(STAGE_ONE, left / 4)
+        share = STAGE_ONE_SHARE / (1 if len(self.problem.ops) < MANY_OPS else 2)
+        limit = STAGE_ONE if left is None else min(STAGE_ONE, left * share)
         return (None, limit) if self.asker.measured else (limit, None)
 
     def _patience(self) -> float | None:
@@ -70,7 +78,7 @@ class Levels:
         largest = smallest + int(smallest * self.options.slack / 100)
         if largest == smallest or not first or not monotone(self.problem):
             return self.order
-        tight = self.best
+        tight, self.turned = self.best, None
         try:
             self.best = self.asker.ask(Question(self.problem, largest), self._patience()) or tight
         except LateError:
@@ -103,6 +111,9 @@ class Levels:
         """Shortest iteration at the II found: first what stage 1 reached, then bisection."""
         assert self.best is not None and self.modulo is not None
         ii, fixed = self.best.ii, self._fixed()
+        if self.turned is not None:
+            self._length_as_turned()
+            return
         seconds, effort = self._stage_one_limit()
         alone = self.modulo if self.modulo.ii == ii else shortest(self.problem, ii, time_limit=seconds, effort=effort)
         low = max(1, alone.length_bound, *(r.length + 1 for r in self.refuted if r.ii == ii and r.length is not None))
@@ -129,6 +140,14 @@ class Levels:
         self.claims.append(Claim("length", self.best.length, low, self.best.length == low, evidence))
         self.progress(f"length {self.best.length}")
 
+    def _length_as_turned(self) -> None:
+        """The length of a schedule of copies in turns, and the bound on it; how short it gets would depend on the time that is left."""
+        assert self.best is not None
+        low = Stage(self.problem, self.best.ii).floor() or 1
+        why = "that of the copies in turns, which no question shortens (--objective asks for it)"
+        tight = self.best.length == low
+        self.claims.append(Claim("length", self.best.length, low, tight, "equals the longest path" if tight else why))
+
     def _compressed(self, found: Schedule) -> Schedule:
         """`found` as short as its order allows, where that leaves everything fixed as it is: what depends on groups alone does."""
         if any(objective not in OF_GROUPS for objective, _ in self._fixed()):
@@ -150,7 +169,7 @@ class Levels:
                 evidence = f"values from {values[low]} on got no verdict: {late}"
                 break
             if found is not None:
-                self.best = found
+                self.best, self.turned = found, None
                 high = values.index(measure(self.problem, found, objective))
             else:
                 evidence = f"no schedule with at most {values[middle]} ({self.engine.version})"
@@ -173,7 +192,12 @@ class Levels:
         """Lifetimes made shorter without questions, where these are too many; groups numbered in the order of the ops."""
         assert self.best is not None
         if self._unrefined:
-            self.best = renumbered(self.problem, polish(self.problem, self.best, self.asker.accepts))
+            self.best = renumbered(self.problem, polish(self.problem, self.best, self._accepts))
+
+    def _accepts(self, candidate: Schedule) -> bool:
+        """Whether a schedule is one of the problem, and in the order of `turned`."""
+        kept = self.turned is None or next(breaches(self.turned, candidate), None) is None
+        return kept and self.asker.accepts(candidate)
 
     def _left_open(self) -> None:
         """Claims about what was lowered without questions: values, and what bounds say about them."""

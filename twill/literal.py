@@ -32,6 +32,7 @@ from twill.bounds.paths import earliest, positive_cycle
 from twill.engines.answers import Engine
 from twill.engines.registry import make
 from twill.joint.assemble import Question
+from twill.joint.horizon import certain_arcs
 from twill.joint.space import Options as Families
 from twill.modulo import ModuloAnswer, monotone, shortest, smallest_ii
 from twill.problem import Problem
@@ -42,6 +43,9 @@ READING = "published"
 GALLOP_FROM = 64
 """Interval from which on several are refuted by one question."""
 
+FIRST_STEP = 64
+"""The first step up from an interval is this fraction of it."""
+
 MOST_STARTS = 2000
 """Ops times copies of the largest straight-line program that is written out: formulas grow with its square."""
 
@@ -49,10 +53,11 @@ MOST_STARTS = 2000
 def as_published(problem: Problem) -> Problem:
     """`problem` under the switches of the published reading: whole spans as concurrency windows (A15), none of the hardware rules.
 
-    `cross_warp` and `mixed` stay as they are: the first is the paper's own ablation, the second decides between the two readings of
-    "the same warp" for ops of different widths (A13).
+    `cross_warp`, `mixed` and `warp_sets` stay as they are: the first is the paper's own ablation, the second decides between the two
+    readings of "the same warp" for ops of different widths (A13), the third is the public reproduction's reading of warps (A12).
     """
-    rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False)
+    mixed = problem.rules.mixed and not problem.rules.warp_sets
+    rules = replace(problem.rules, window="cycles", in_order=False, hold=False, rings=False, mixed=mixed)
     ops = tuple(replace(op, stays=False) for op in problem.ops)
     return replace(problem, ops=ops, rules=rules, limits=replace(problem.limits, registers_per_sm=None, register_file=None))
 
@@ -183,14 +188,16 @@ class Search:
         return max(start + op.span for start, op in zip(starts, ops, strict=True))
 
     def _gallop(self, modulo: ModuloAnswer, most: int) -> int:
-        """Refute intervals above one without a solution, in growing steps and then by bisection, as far as they have as many copies.
+        """Refute intervals above one without a solution, in growing steps up to one with a solution, as far as they have as many copies.
 
-        The last one refuted, at most `most`.
+        A solution tells how small an interval its own order of starts allows, which others rarely undercut: so the interval just below
+        is asked about next, and only if that has a solution, too, the middle.  The last interval refuted, at most `most`.
         """
         assert modulo.ii is not None and modulo.length is not None
-        copies, low, high, step = -(-modulo.length // modulo.ii), modulo.ii, None, 1
+        copies, low, high, step = -(-modulo.length // modulo.ii), modulo.ii, None, max(1, modulo.ii // FIRST_STEP)
+        below = False
         while low < most and (high is None or high - low > 1):
-            target = min(low + step, most) if high is None else (low + high) // 2
+            target = min(low + step, most) if high is None else high - 1 if below else (low + high) // 2
             if not self._as_many_copies(target, copies):
                 if step == 1:
                     break
@@ -199,7 +206,7 @@ class Search:
             found = self._ask(target, copies * target)
             if found is not None:
                 self.solved = self.asker.compressed_published(found, copies, low + 1)
-                high = self.solved.ii
+                high, below = self.solved.ii, not below
                 continue
             for ii in range(low + 1, target + 1):
                 self._probe(ii, range(copies * ii, copies * ii + 1), "unsat", "asked" if ii == target else "implied")
@@ -244,33 +251,34 @@ class Search:
             self._probe(ii, range(first, last + 1), "unsat", "implied")
             self._refute(ii, last, "bounds", f"no solution at II = {ii}: dependences, with spills that are certain, exclude it")
             return None
-        found = self.solved if self.solved is not None and self.solved.ii == ii else self._ask(ii, last)
-        if found is None:
-            self._probe(ii, range(first, last), "unsat", "implied")
-            self._probe(ii, range(last, last + 1), "unsat", "asked")
-            self._refute(ii, last, self.engine.name, self._none(ii, last))
-            return None
-        return self._shortest(ii, first, last, found)
+        if self.solved is not None and self.solved.ii == ii:
+            return self._shortest(ii, first, last, self.solved, {last})
+        asked = {last}
+        if not self.probes and first < last:
+            # The bound is where the answer is mostly, with the shortest modulo schedule; and few starts are left open there.
+            asked.add(first)
+            found = self._ask(ii, first)
+            if found is not None:
+                return self._shortest(ii, first, first, found, asked)
+            self._refute(ii, first, self.engine.name, self._none(ii, first))
+        found = self._ask(ii, last)
+        if found is not None:
+            return self._shortest(ii, first, last, found, asked)
+        for length in range(first, last + 1):
+            self._probe(ii, range(length, length + 1), "unsat", "asked" if length in asked else "implied")
+        self._refute(ii, last, self.engine.name, self._none(ii, last))
+        return None
 
     def _certain_spills_exclude(self, ii: int, copies: int) -> bool:
         """Whether dependences contradict each other once spills between ops that never share a group are added: no engine is needed."""
-        ops, number = self.problem.ops, {op.name: v for v, op in enumerate(self.problem.ops)}
-        arcs = []
-        for dep in self.problem.dependences:
-            u, v = number[dep.src], number[dep.dst]
-            apart = ops[u].variable_latency != ops[v].variable_latency
-            apart |= not ops[u].variable_latency and not self.problem.rules.mixed and ops[u].warps != ops[v].warps
-            spill = self.problem.spill(dep) if apart and self.problem.rules.cross_warp else 0
-            if dep.distance < copies:
-                arcs.append((u, v, dep.delay + spill - dep.distance * ii))
-        return positive_cycle(len(ops), arcs) is not None
+        return positive_cycle(len(self.problem.ops), certain_arcs(self.problem, ii, copies)) is not None
 
-    def _shortest(self, ii: int, first: int, last: int, found: Schedule) -> Result:
-        """The smallest L of [first, last] with a solution; `found` is one for `last`."""
-        copies = last // ii
+    def _shortest(self, ii: int, first: int, last: int, found: Schedule, asked: set[int]) -> Result:
+        """The smallest L of [first, last] with a solution; `found` is one for `last`, and those of `asked` below have none."""
+        copies = -(-last // ii)
         found = self.asker.compressed_published(found, copies, ii)
-        low, high = first, max(first, found.length)
-        asked, target, step = {last}, first, 1
+        low, high = first + (first in asked and first < last), max(first, found.length)
+        target, step = low, 1
         while low < high:
             better = self._ask(ii, target)
             asked.add(target)
@@ -284,7 +292,7 @@ class Search:
             target = min(low + step - 1, (low + high) // 2)
         for length in range(first, high + 1):
             self._probe(ii, range(length, length + 1), "sat" if length == high else "unsat", "asked" if length in asked else "implied")
-        evidence = f"the first II whose window [{first}, {last}] of lengths holds a solution ({self.asker.version})"
+        evidence = f"the first II whose window [{first}, {copies * ii}] of lengths holds a solution ({self.asker.version})"
         claims = (
             Claim("ii", ii, ii, True, evidence),
             Claim("length", high, high, True, "the shortest modulo schedule" if high == first else f"nothing shorter from {first} on"),

@@ -181,6 +181,8 @@ class Rules:
                 leave their group have one in shared memory, from which each user in another group takes a copy to registers (A22);
                 values that follow each other in place share theirs (`Problem.chains`)
     mixed       ops that need different numbers of warps may share a group (A13; False is the peer's equality of warp sets)
+    warp_sets   in the published reading: a group is a set of warps, and groups may have warps in common, as for the peer (A12); ops of
+                such groups keep out of each other's windows, and a warp holds the registers of all its groups; `mixed` is then off
     """
 
     cross_warp: bool = True
@@ -189,6 +191,7 @@ class Rules:
     hold: bool = False
     rings: bool = False
     mixed: bool = True
+    warp_sets: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,7 @@ class Provenance:
     subtile  how the loop body came to its sub-tiles, as `--subtile` takes it; None when it is whole or cut along the rows of its
              matrix products
     operands where first operands of products live that do not change in the loop, as `--operands` takes it; None as the kernel says
+    step     elements by which an iteration goes on, as `--step` takes it; None as the kernel says
     stored   tiles that descriptor stores behind the loop copy from shared memory: rows, and bytes of a row
     resident bytes of shared memory that hold tiles from before the loop; the memory limit is without them
     """
@@ -223,6 +227,7 @@ class Provenance:
     origins: tuple[Origin, ...] = ()
     subtile: str | None = None
     operands: str | None = None
+    step: int | None = None
     stored: tuple[tuple[int, int], ...] = ()
     resident: int = 0
 

@@ -27,12 +27,14 @@ class Schedule:
     ii      initiation interval, cycles
     length  cycles of one iteration: max(start + max(1, cycles))
     depths  (op, slots) for loads whose rings of buffers are deeper than their lifetimes need, in the order of the Problem's ops
+    warps   (group, its warps, counted from 1) where regular groups may have warps in common (`Rules.warp_sets`), else ()
     """
 
     ii: int
     length: int
     placements: tuple[Placement, ...]
     depths: tuple[tuple[str, int], ...] = ()
+    warps: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     @property
     def copies(self) -> int:
@@ -48,6 +50,11 @@ class Schedule:
     def groups(self) -> dict[str, int]:
         """Warp group by op name."""
         return {p.op: p.group for p in self.placements}
+
+    def meet(self, one: int, other: int) -> bool:
+        """Whether two groups, or a group and itself, have a warp in common."""
+        sets = dict(self.warps)
+        return one == other or not set(sets.get(one, ())).isdisjoint(sets.get(other, ()))
 
 
 @dataclass(frozen=True)

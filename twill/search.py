@@ -12,16 +12,15 @@ from dataclasses import replace
 
 from twill.asking import Asker, LateError, StoppedError
 from twill.bounds import contradictions, full_unit, least_ii, lower_bounds
-from twill.depths import fixed, limited, run_ahead
 from twill.engines.answers import Engine
 from twill.engines.race import Race
 from twill.engines.registry import RACE_FULL_FROM, make
 from twill.errors import Place, SolverError, Unsupported
-from twill.interval import PATIENCE, IntervalSearch
+from twill.interval import PATIENCE, IntervalSearch, turning
 from twill.joint.assemble import Question
 from twill.joint.space import Options as Families
 from twill.levels import Levels
-from twill.modulo import monotone, smallest_ii
+from twill.modulo import ModuloAnswer, monotone, smallest_ii
 from twill.objectives import measure
 from twill.options import Options
 from twill.problem import Problem
@@ -58,11 +57,16 @@ def schedule(problem: Problem, options: Options = Options(), progress: Callable[
 
     The result's status is "optimal", "feasible" (a schedule, not all of it proved best), "infeasible" (proved) or "unknown".  Ctrl-C
     and the time limit end the search early with what is proved by then.  The certificate's `checked` is False: the independent
-    checker is the caller's business.  Raises SolverError when an engine dies or lies, Unsupported for more than `MOST_OPS` ops.
+    checker is the caller's business.  Raises SolverError when an engine dies or lies, Unsupported for more than `MOST_OPS` ops and for
+    the rule `warp_sets`.
     """
     refuse_too_many(problem)
+    if problem.rules.warp_sets:
+        raise Unsupported("the rule warp_sets belongs to the published reading.", remedy="Use --literal, or leave the rule out.")
     tell = progress or (lambda _: None)
     if isinstance(options.depth, int):
+        from twill.depths import limited
+
         problem = limited(problem, options.depth)
     return _with_depths(problem, Search(problem, options, tell).run(), options)
 
@@ -70,10 +74,12 @@ def schedule(problem: Problem, options: Options = Options(), progress: Callable[
 def _with_depths(problem: Problem, result: Result, options: Options) -> Result:
     if result.schedule is None:
         return result
-    if isinstance(options.depth, int):
-        return replace(result, schedule=fixed(problem, result.schedule, options.depth))
-    ahead = options.depth == "auto" or problem.rules.rings
-    return replace(result, schedule=run_ahead(problem, result.schedule)) if ahead else result
+    if options.depth is None and not problem.rules.rings:
+        return result
+    from twill.depths import fixed, run_ahead
+
+    ahead = fixed(problem, result.schedule, options.depth) if isinstance(options.depth, int) else run_ahead(problem, result.schedule)
+    return replace(result, schedule=ahead)
 
 
 class Search(Levels):
@@ -81,7 +87,9 @@ class Search(Levels):
 
     def __init__(self, problem: Problem, options: Options, progress: Callable[[str], None], engine: Engine | None = None) -> None:
         measured = options.effort is not None
-        ops, full = len(problem.ops), len(problem.ops) >= RACE_FULL_FROM and full_unit(problem)
+        # A race would make the answer about copies in turns depend on who is first.
+        ops = 0 if turning(problem) else len(problem.ops)
+        full = ops >= RACE_FULL_FROM and full_unit(problem)
         made = engine or make(options.engine, memory_mb=options.memory_limit_mb, ops=ops, full=full, measured=measured)
         families = Families(redundant=options.redundant, symmetry=options.symmetry)
         limit = options.effort if measured else options.time_limit
@@ -135,7 +143,13 @@ class Search(Levels):
     # Stage 1 -----------------------------------------------------------------------------------------------------------------
 
     def _stage_one(self) -> str | None:
-        """Smallest II of stage 1; a sentence instead when it is proved that there is none."""
+        """Smallest II of stage 1; a sentence instead when it is proved that there is none.
+
+        Copies that take turns are not asked about: units and dependences alone are no easier for so many ops, and groups say more.
+        """
+        if turning(self.problem) is not None:
+            self.modulo = ModuloAnswer("unknown", None, lower=self.lowest)
+            return None
         seconds, effort = self._stage_one_limit()
         answer = self.modulo = smallest_ii(self.problem, self.lowest, time_limit=seconds, effort=effort)
         self.engines.append(answer.engine)
@@ -164,6 +178,7 @@ class Search(Levels):
     def _take(self, interval: IntervalSearch) -> None:
         """Take over what the search for the II established."""
         self.best, self.lowest = interval.best, interval.lowest
+        self.turned = interval.turned if self._unrefined else None
         self.refuted += interval.refuted
         self.interval = None
 
@@ -171,7 +186,10 @@ class Search(Levels):
         assert self.best is not None
         ii = self.best.ii
         if ii > self.lowest:
-            evidence = f"II from {self.lowest} to {ii - 1} got no verdict in the time that each question had"
+            span = f"II from {self.lowest} to {ii - 1}"
+            evidence = f"{span} got no verdict in the time that each question had"
+            if self.turned is not None:
+                evidence = f"copies in turns; of {span}, a question just below got no verdict, and the others were not asked about"
             self.claims.append(Claim("ii", ii, self.lowest, False, evidence))
             return
         tight = [b for b in self.bounds if b.value == ii]
@@ -188,7 +206,9 @@ class Search(Levels):
         self.claims.append(Claim("ii", ii, ii, True, evidence))
 
     def _blame(self, ii: int, fact: str) -> str:
-        """`fact`, that `ii` is excluded, with the first rung of the ladder that excludes it."""
+        """`fact`, that `ii` is excluded, with the first rung of the ladder that excludes it; for copies in turns that takes too long."""
+        if self.turned is not None:
+            return fact
         for name, families in LADDER[:-1]:
             try:
                 if self.asker.ask(Question(self.problem, ii, options=families), PATIENCE) is None:
@@ -205,7 +225,7 @@ class Search(Levels):
         """
         racing = isinstance(self.engine, Race)
         chosen = any(c.objective == "canonical" and c.proved for c in self.claims)
-        if not (racing or self.asker.late or self._unrefined) or self.best is None or chosen:
+        if not (racing or self.asker.late or self._unrefined) or self.best is None or chosen or self.turned is not None:
             return
         question = Question(self.problem, self.best.ii, self._fixed_length(), self._fixed())
         if isinstance(self.engine, Race) and not self.engine.contested and self.asker.first == (question, self.best):
@@ -251,6 +271,8 @@ class Search(Levels):
         if self.best is None:
             self.claims.append(Claim("ii", None, self.lowest, False, why))
             return Result(None, self._certificate("unknown", why))
+        if self.turned is not None:
+            self._polish()
         done = {c.objective for c in self.claims}
         if "ii" not in done:
             self.claims.append(Claim("ii", self.best.ii, min(self.lowest, self.best.ii), self.lowest >= self.best.ii, why))

@@ -16,6 +16,9 @@ _PATTERN = re.compile(
     r"|(?P<number>-?[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_.]*)|(?P<mark>[][{}(),=:])"
 )
 
+MOST_DIGITS = 19
+"""Characters of a number: 64 bits with a sign."""
+
 
 @dataclass(frozen=True)
 class Token:
@@ -43,6 +46,8 @@ def tokens(text: str, file: str) -> Iterator[Token]:
         if match is None:
             raise BadInput(f"unexpected character {text[at]!r}.", place=place, remedy="Comments start with //.")
         kind, found = str(match.lastgroup), match.group()
+        if kind == "number" and len(found) > MOST_DIGITS:
+            raise BadInput(f"a number of {len(found)} characters is too large.", place=place, remedy="Cycles and sizes fit into 64 bits.")
         if kind != "space":
             yield Token(kind, _plain(kind, found, place), place)
         breaks = found.count("\n")

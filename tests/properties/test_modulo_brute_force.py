@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from twill.bounds import impossible_cycle, least_ii, lower_bounds
-from twill.modulo import Question, Reply, monotone, sequential_ii, shortest, smallest_ii
+from twill.modulo import monotone, sequential_ii, shortest, smallest_ii
 from twill.modulo.answer import EXACT
 from twill.modulo.cbc import Cbc
 from twill.modulo.cpsat_worker import decide
+from twill.modulo.question import Question, Reply
 from twill.modulo.stage import Stage
 from twill.problem import Dependence, Limits, Op, Problem, Reservation
 

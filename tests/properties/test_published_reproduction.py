@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ SCALES = {
 }
 # Graph: positive costs that the literal program loses, positive costs (2.4).
 COLLAPSES = {"fwd": (21, 81), "fwd_subtiled": (104, 128)}
+
+
+@pytest.mark.slow
+def test_its_warps_let_narrow_ops_run_on_those_of_wide_ones(shared: Path) -> None:
+    """The reproduction has 32 warps with the variable-latency one: of groups with warps of their own one too few for its answer."""
+    given = instance(shared / "instances" / "fwd_subtiled.lit.json")
+    problem = replace(given, limits=replace(given.limits, warps=given.limits.warps - 1))
+    sets = schedule_published(replace(problem, rules=replace(problem.rules, warp_sets=True)))
+    own = schedule_published(problem)
+    assert [(p.ii, p.length, p.verdict) for p in sets.certificate.probes] == [(2, 5, "sat")]
+    assert [(p.ii, p.length, p.verdict) for p in own.certificate.probes] == [(2, 5, "unsat"), (2, 6, "sat")]
+    assert sets.certificate.checked and own.certificate.checked
 
 
 @pytest.mark.slow

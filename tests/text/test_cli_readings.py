@@ -92,6 +92,25 @@ def test_equal_warps_forbids_groups_of_mixed_widths(
     assert groups == [{"o0": 1, "o1": 1}, {"o0": 1, "o1": 2}, {"o0": 1, "o1": 2}]
 
 
+def test_warp_sets_let_a_narrow_op_run_on_a_warp_of_a_wide_one(
+    twill_command: Callable[..., Any], written: Callable[[dict[str, Any]], Path], tmp_path: Path
+) -> None:
+    document = chain(1, 1)
+    document["ops"][1]["warps"] = 4
+    document["limits"]["warps"] = 4
+    path, out = written(document), tmp_path / "out.json"
+    assert twill_command("schedule", path, "--literal", "--equal-warps", "-q").status == 4
+    assert twill_command("schedule", path, "--literal", "--warp-sets", "--json", out, "-q").status == 0
+    read = json.loads(out.read_text(encoding="utf-8"))
+    assert read["warps"]["2"] == [1, 2, 3, 4]
+    assert len(read["warps"]["1"]) == 1
+    assert read["options"]["warp_sets"] is True
+    assert twill_command("check", out, "-q").status == 0
+    done = twill_command("schedule", path, "--warp-sets")
+    assert done.status == 2
+    assert "--warp-sets is a reading of the published constraints: it goes with --literal." in done.err
+
+
 @pytest.mark.parametrize("method", ["scale", "zlp", "zlp-lex"])
 def test_normalize_report(
     twill_command: Callable[..., Any],

@@ -16,9 +16,10 @@ import pytest
 
 from twill.engines.process import GRACE, ProcessEngine
 from twill.engines.race import Race
-from twill.modulo import Question, Reply
 from twill.modulo.cpsat import CpSat
+from twill.modulo.question import Question, Reply
 
+BREAKS = "engine fake claims a solution that breaks the problem"
 LIMIT = 1.0
 """Seconds that every run gets; within two more it must be over."""
 
@@ -86,16 +87,20 @@ FAILURES = {
         "engine fake claims a solution that breaks the problem: it gives no model.",
     ),
     "says optimal": ("heard(); say({'status': 'optimal'})", "engine fake answered with the unknown status 'optimal'."),
-    "is off by one cycle": (late(0), "engine fake claims a solution that breaks the problem: S and O overlap on one unit."),
-    "is off by one cycle in a dependence": (
-        late(1),
-        "engine fake claims a solution that breaks the problem: O starts less than 2 cycles after P.",
-    ),
+    "is off by one cycle": (late(0), f"{BREAKS}: S and O overlap on one unit."),
+    "is off by one cycle in a dependence": (late(1), f"{BREAKS}: O starts less than 2 cycles after P."),
     "names literals that it was never given": (
         real("booleans = [(number + 10**6, value) for number, value in booleans]"),
         "engine fake claims a solution that breaks the problem: a required clause is false.",
     ),
 }
+
+
+WINDOWS = {
+    FAILURES["is off by one cycle"]: f"{BREAKS}: residue 1 or stage 0 of S is out of range.",
+    FAILURES["is off by one cycle in a dependence"]: f"{BREAKS}: residue 0 or stage 0 of P is out of range.",
+}
+"""What is said instead in the published reading, whose bounded lengths leave these starts no choice."""
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *scripts: str) -> list[ProcessEngine]:
@@ -151,7 +156,8 @@ def test_a_failing_engine_is_a_solver_error(
 ) -> None:
     install(monkeypatch, script)
     done = run(*reading)
-    assert (done.status, done.out, done.err) == (6, "", f"twill: {message}\n")
+    said = WINDOWS.get((script, message), message) if reading else message
+    assert (done.status, done.out, done.err) == (6, "", f"twill: {said}\n")
 
 
 @pytest.mark.parametrize("reading", [[], ["--literal"]], ids=["default", "literal"])
@@ -232,7 +238,7 @@ def stage_one(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeStageOne], None]
     """Makes a fake the only solver of stage 1."""
 
     def use(fake: FakeStageOne) -> None:
-        monkeypatch.setattr("twill.modulo.length._solvers", lambda *_: [fake])
+        monkeypatch.setattr("twill.modulo.solving._solvers", lambda *_: [fake])
         monkeypatch.setattr("twill.modulo.length._reasoned", lambda *_: None)
 
     return use

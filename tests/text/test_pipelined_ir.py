@@ -114,6 +114,7 @@ def test_smallest_program() -> None:
     [
         ("ii = 4, ", "", 'x:1:21: the attribute "ii" is missing.'),
         ("ii = 4", "ii = 0", "x:1:27: expected a number from 1 on here."),
+        ("ii = 4", "ii = " + "9" * 5000, "x:1:27: a number of 5000 characters is too large. Cycles and sizes fit into 64 bits."),
         ("length = 4", "length = 4, depth = 1", 'x:1:50: unknown attribute "depth". Known here: ii, length, loop, trips.'),
         ("ii = 4", "ii = 4, ii = 4", 'x:1:30: "ii" is given twice.'),
         ("issue @a", "do @a", 'x:6:32: expected "issue", got "do".'),

@@ -15,6 +15,7 @@ import pytest
 from twill.engines.process import ProcessEngine
 from twill.errors import SolverError
 from twill.joint.formula import Builder, Formula
+from twill.joint.horizon import windows_anywhere
 
 HELLO = """
 import sys, json, time, os
@@ -30,7 +31,7 @@ def fake(script: str) -> ProcessEngine:
 
 def two_ops() -> Formula:
     """Two ops on one exclusive unit, 2 cycles each, in 4 cycles."""
-    build = Builder(4, 1, ("a", "b"))
+    build = Builder(4, windows_anywhere(4, 1, 2, 0), ("a", "b"))
     build.exclusive([(0, 0, 2), (1, 0, 2)])
     build.precede(0, 1, 2, 0)
     return build.formula()
@@ -115,7 +116,7 @@ def test_a_memory_limit_ends_in_unknown_or_a_solver_error_never_in_a_verdict() -
 def test_real_engines_answer_and_can_be_asked_again(name: str) -> None:
     engine = ProcessEngine(name)
     assert engine.decide(two_ops()).status == "sat"
-    build = Builder(3, 1, ("a", "b"))
+    build = Builder(3, windows_anywhere(3, 1, 2, 0), ("a", "b"))
     build.exclusive([(0, 0, 2), (1, 0, 2)])
     assert engine.decide(build.formula()).status == "unsat"
     engine.close()
@@ -138,7 +139,7 @@ def test_numbers_beyond_32_bits_are_not_cut(name: str) -> None:
     engine = ProcessEngine(name)
     long = 3 * 10**9
     for ii, status in ((2 * long, "sat"), (2 * long - 1, "unsat")):
-        build = Builder(ii, 1, ("a", "b"))
+        build = Builder(ii, windows_anywhere(ii, 1, 2, 0), ("a", "b"))
         build.exclusive([(0, 0, long), (1, 0, long)])
         build.precede(0, 1, long, 0)
         build.at_most([(long, build.boolean("x")), (long, build.boolean("y"))], 2 * long)
@@ -149,8 +150,8 @@ def test_numbers_beyond_32_bits_are_not_cut(name: str) -> None:
 
 def large() -> Formula:
     """A formula whose question does not fit into a pipe."""
-    build = Builder(4, 1, tuple(f"an op with a name of some length, number {i}" for i in range(20_000)))
-    return build.formula()
+    names = tuple(f"an op with a name of some length, number {i}" for i in range(20_000))
+    return Builder(4, windows_anywhere(4, 1, len(names), 0), names).formula()
 
 
 def test_a_child_that_does_not_read_is_late_and_not_waited_for() -> None:

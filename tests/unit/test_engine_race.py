@@ -14,6 +14,7 @@ from twill.engines.registry import make
 from twill.errors import BadInput, SolverError
 from twill.frontends.graph_json import read_golden, schedule_to_json
 from twill.joint.formula import Builder, Formula
+from twill.joint.horizon import windows_anywhere
 from twill.search import Options, Search, schedule
 
 HELLO = "import sys, json, time; say = lambda x: print(json.dumps(x), flush=True); say({'version': 'Fake 1'}); sys.stdin.buffer.read(8); "
@@ -24,7 +25,7 @@ def fake(name: str, script: str) -> ProcessEngine:
 
 
 def two_ops(ii: int) -> Formula:
-    build = Builder(ii, 1, ("a", "b"))
+    build = Builder(ii, windows_anywhere(ii, 1, 2, 0), ("a", "b"))
     build.exclusive([(0, 0, 2), (1, 0, 2)])
     return build.formula()
 

@@ -155,9 +155,11 @@ def test_length_does_not_depend_on_when_the_first_op_starts_or_on_ops_that_do_no
         ({"groups": {"load": -1}}, "mine.json:groups.load: expected an integer from 0 to 2147483647, got -1."),
         (
             {"cycles": {}},
-            "mine.json:cycles: unknown field. Known here: schema, ii, length, starts, groups, depths, certificate, options, problem, "
-            "problem_file.",
+            "mine.json:cycles: unknown field. Known here: schema, ii, length, starts, groups, depths, warps, certificate, options, "
+            "problem, problem_file.",
         ),
+        ({"warps": {"one": [1]}}, 'mine.json:warps.one: "one" is not the number of a group. Write {"1": [1, 2]} for the warps of group 1.'),
+        ({"warps": {"1": [0]}}, "mine.json:warps.1[0]: expected an integer from 1 to 2147483647, got 0."),
         ({"problem_file": "x.json"}, 'mine.json:problem_file: "problem" and "problem_file" are both given. Keep one of the two.'),
         ({"problem": PROBLEM | {"ops": [{}]}}, 'mine.json:problem.ops[0]: the field "name" is missing.'),
         ({"schema": "twill.problem/1"}, 'mine.json:schema: unknown format "twill.problem/1". Expected here: twill.schedule/1.'),

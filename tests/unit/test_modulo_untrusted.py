@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from twill.errors import ExitCode, SolverError
-from twill.modulo import Question, Reply, shortest, smallest_ii
+from twill.modulo import shortest, smallest_ii
+from twill.modulo.question import Question, Reply
 from twill.problem import Dependence, Limits, Op, Problem, Reservation
 
 
@@ -119,7 +120,7 @@ def test_a_false_claim_of_optimality_is_corrected() -> None:
 
 @pytest.mark.parametrize(("claim", "left"), [("infeasible", "unknown"), ("optimal", "feasible")])
 def test_a_claim_that_nobody_confirms_is_not_made(monkeypatch: pytest.MonkeyPatch, claim: str, left: str) -> None:
-    monkeypatch.setattr("twill.modulo.length.CpSat", lambda: Fake("not solved", {}))
+    monkeypatch.setattr("twill.modulo.solving.CpSat", lambda: Fake("not solved", {}))
     answer = shortest(three_on_two(), 6, solver=Patient(claim, LATE if claim == "optimal" else {}))
     assert answer.status == left
     assert answer.detail.endswith(": Fake 1.0; not confirmed: the fake has no more to say")
@@ -135,7 +136,7 @@ class Dead(Fake):
 
 
 def test_a_claim_stays_unconfirmed_when_the_second_solver_dies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("twill.modulo.length.CpSat", lambda: Dead("optimal", {}))
+    monkeypatch.setattr("twill.modulo.solving.CpSat", lambda: Dead("optimal", {}))
     answer = shortest(three_on_two(), 6, solver=Patient("optimal", LATE))
     assert (answer.status, answer.length) == ("feasible", 7)
     assert answer.detail.endswith("not confirmed: Stage 1 at II = 6 has no answer. Fake 1.0 is not installed.")

@@ -24,6 +24,7 @@ class Reading:
     """What `--literal` and the `--normalize` options say."""
 
     literal: bool
+    warp_sets: bool
     method: str
     budget: int
     tolerance: float
@@ -43,6 +44,8 @@ class Reading:
     def asked(self) -> dict[str, str | int | bool | None]:
         """The options that are not at their defaults, for result files."""
         found: dict[str, str | int | bool | None] = {"literal": True} if self.literal else {}
+        if self.warp_sets:
+            found["warp_sets"] = True
         return found if self.method == "none" else {**found, "normalize": self.method}
 
 
@@ -52,6 +55,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def wrapped(
         literal: bool,
+        warp_sets: bool,
         normalize: str,
         normalize_budget: int,
         normalize_tolerance: float,
@@ -59,7 +63,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         normalize_target: int,
         **others: Any,
     ) -> Any:
-        reading = Reading(literal, normalize, normalize_budget, normalize_tolerance, normalize_floor, normalize_target)
+        if warp_sets and not literal:
+            raise click.UsageError("--warp-sets is a reading of the published constraints: it goes with --literal.")
+        reading = Reading(literal, warp_sets, normalize, normalize_budget, normalize_tolerance, normalize_floor, normalize_target)
         return command(reading=reading, **others)
 
     for option in (
@@ -101,6 +107,11 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default="none",
             show_default=True,
             help="Map costs to small integers first; the order found is then timed on raw costs.",
+        ),
+        click.option(
+            "--warp-sets",
+            is_flag=True,
+            help="With --literal: every op has a set of warps, and sets may overlap, as in the public reproduction.",
         ),
         click.option("--literal", is_flag=True, help="The published constraints and search to the letter, for comparison."),
     ):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import twill
 from twill.cli import output
-from twill.cli.options import debug_option, engine_options
+from twill.cli.options import Step, debug_option, engine_options
 from twill.cli.progress import Progress, Stopwatch
 from twill.cli.reading import Reading, reading_options
 from twill.errors import ExitCode
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from twill.problem import Problem
     from twill.schedule import Result
     from twill.search import Options
+    from twill.stepping import Chosen
     from twill.subtiling import Choice
 
 STATUS = {
@@ -50,6 +51,13 @@ STATUS = {
     metavar="auto|none|N|DIM=N|x=N",
     help="Split the loop body into sub-tiles; auto (the default) compares what the tile admits and keeps the best; x=N makes N programs "
     "that are neighbours in the grid one (also y, z).",
+)
+@click.option(
+    "--step",
+    metavar="auto|N",
+    type=Step(),
+    help="Let an iteration of the loop go N elements on instead of the kernel's own step, with tiles of that size (any, not only powers of "
+    "two), for generated CUDA; auto: the step with the smallest proved bound an element.",
 )
 @click.option(
     "--model",
@@ -84,6 +92,7 @@ def schedule(
     function: str | None,
     coupling: str,
     subtile: str | None,
+    step: int | Literal["auto"] | None,
     model: str | None,
     backend: str | None,
     operands: str,
@@ -119,12 +128,11 @@ def schedule(
     if pareto and (reading.literal or reading.method != "none"):
         raise click.UsageError("--pareto compares default searches: it goes with neither --literal nor --normalize.")
     subtile, model = _defaults(file, subtile, model, backend, reading)
-    pricing = {"coupling": coupling, "model": model, "operands": _operands(operands, backend)}
+    pricing = {"coupling": coupling, "model": model, "operands": _operands(operands, backend), "step": step}
     restrict = _Restriction(no_cross_warp, equal_warps, backend)
-    if subtile == "auto":
-        if published(reading):
-            raise click.UsageError("--subtile auto compares default searches: give a number with --literal and --normalize.")
-        kernel = {"function": function, "loop_line": loop_line, **pricing}
+    if "auto" in (subtile, step):
+        _refuse_comparison(subtile, step, reading)
+        kernel = {"function": function, "loop_line": loop_line, "subtile": subtile, **pricing}
         chosen = _choose(file, machine, options, shown, watch, kernel, restrict)
         wanted = Outputs(json_file, problem_json, dot_file, quiet)
         status = _deliver(chosen.problem, chosen.result, [], options, reading, watch, wanted)
@@ -144,6 +152,15 @@ def schedule(
         result = twill.on_raw_costs(problem, normalized, result)
     status = _deliver(problem, result, before, options, reading, watch, replace(wanted, problem_json=None, dot=None))
     return _compare(problem, result, options, pareto, quiet) or status
+
+
+def _refuse_comparison(subtile: str, step: int | Literal["auto"] | None, reading: Reading) -> None:
+    """What does not go with a comparison of several problems."""
+    if published(reading):
+        option = "--subtile" if subtile == "auto" else "--step"
+        raise click.UsageError(f"{option} auto compares default searches: give a number with --literal and --normalize.")
+    if subtile == step == "auto":
+        raise click.UsageError("--step auto compares steps alone: give the sub-tiles, such as --subtile 2 or --subtile none.")
 
 
 def published(reading: Reading) -> bool:
@@ -233,22 +250,25 @@ def _compare(problem: Problem, result: Result, options: Options, wanted: bool, q
 
 def _choose(
     file: Path, machine: str | None, options: Options, shown: bool, watch: Stopwatch, kernel: dict[str, Any], restrict: _Restriction
-) -> Choice:
+) -> Choice | Chosen:
+    """The best number of sub-tiles, or the best step, whichever of both is left open in `kernel`."""
+    choose, option = (twill.best_step, "step") if kernel["step"] == "auto" else (twill.best_subtiles, "subtile")
     if file.suffix == ".json":
-        raise click.UsageError("--subtile is for kernels; a graph (.json) is scheduled as it is.")
+        raise click.UsageError(f"--{option} is for kernels; a graph (.json) is scheduled as it is.")
     progress = Progress(shown)
+    given = {name: value for name, value in kernel.items() if name != option}
     try:
-        return twill.best_subtiles(file, machine, options, progress, stage=watch.stage, restrict=restrict, **kernel)
+        return choose(file, machine, options, progress, stage=watch.stage, restrict=restrict, **given)
     finally:
         watch.stage("")
         progress.close()
 
 
 def _problem(
-    file: Path, machine: str | None, loop_line: int | None, function: str | None, pricing: dict[str, str], watch: Stopwatch
+    file: Path, machine: str | None, loop_line: int | None, function: str | None, pricing: dict[str, Any], watch: Stopwatch
 ) -> Problem:
     if file.suffix == ".json":
-        for given, option in ((machine, "--machine"), (loop_line, "--loop"), (function, "--function")):
+        for given, option in ((machine, "--machine"), (loop_line, "--loop"), (function, "--function"), (pricing["step"], "--step")):
             if given is not None:
                 raise click.UsageError(f"{option} is for kernels; a graph (.json) carries its costs and limits.")
     problem = twill.load_problem(file, machine, function=function, loop_line=loop_line, stage=watch.stage, **pricing)
@@ -270,7 +290,7 @@ def _as_read(problem: Problem, reading: Reading) -> Problem:
         return problem
     from twill.literal import as_published
 
-    return as_published(problem)
+    return as_published(replace(problem, rules=replace(problem.rules, warp_sets=problem.rules.warp_sets or reading.warp_sets)))
 
 
 def _search(problem: Problem, options: Options, reading: Reading, shown: bool, watch: Stopwatch) -> Result:
