@@ -22,7 +22,7 @@ def excluded(problem: Problem, most: int) -> list[int]:
     return list(range(1, min(most + 1, least_ii(lower_bounds(problem)))))
 
 
-@settings(quiet, max_examples=120)
+@settings(quiet, max_examples=80)
 @given(problems(max_ops=3, max_cycles=4))
 def test_bounds_are_necessary(problem: Problem) -> None:
     assert [ii for ii in excluded(problem, 4) if feasible(problem, ii) is not None] == []
@@ -50,7 +50,7 @@ def hardware(draw: st.DrawFn) -> Problem:
     return replace(problem, ops=ops, rules=rules)
 
 
-@settings(quiet, max_examples=60)
+@settings(quiet, max_examples=40)
 @given(hardware())
 def test_bounds_are_necessary_under_the_hardware_rules(problem: Problem) -> None:
     assert [ii for ii in excluded(problem, 3) if any_schedule(problem, ii)] == []

@@ -29,7 +29,7 @@ def families(problem: Problem, schedule: Schedule) -> set[str]:
     return found
 
 
-@settings(quiet, max_examples=500)
+@settings(quiet, max_examples=300)
 @given(st.data())
 def test_the_checker_finds_exactly_the_families_that_the_definitions_say_are_broken(data: st.DataObject) -> None:
     problem = data.draw(problems(max_ops=5))
@@ -37,7 +37,7 @@ def test_the_checker_finds_exactly_the_families_that_the_definitions_say_are_bro
     assert families(problem, schedule) == broken(problem, schedule.ii, schedule.starts, schedule.groups)
 
 
-@settings(quiet, max_examples=100)
+@settings(quiet, max_examples=60)
 @given(problems(), st.integers(1, 4))
 def test_the_checker_accepts_what_the_oracle_finds(problem: Problem, ii: int) -> None:
     found = search(problem, ii)
@@ -49,7 +49,7 @@ def test_the_checker_accepts_what_the_oracle_finds(problem: Problem, ii: int) ->
     assert audit.length == found.length
 
 
-@settings(quiet, max_examples=150)
+@settings(quiet, max_examples=100)
 @given(st.data())
 def test_one_step_away_from_a_right_schedule_the_checker_still_agrees(data: st.DataObject) -> None:
     problem = data.draw(problems(max_ops=3))
@@ -66,7 +66,7 @@ def test_one_step_away_from_a_right_schedule_the_checker_still_agrees(data: st.D
     assert families(problem, schedule) == broken(problem, ii, starts, groups)
 
 
-@settings(quiet, max_examples=100)
+@settings(quiet, max_examples=60)
 @given(st.data())
 def test_facts_are_those_of_the_definitions(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -111,7 +111,7 @@ def test_the_oracle_loses_nothing_by_its_shortcuts(problem: Problem, ii: int) ->
     assert feasible(problem, ii) == min(lengths, default=None)
 
 
-@settings(quiet, max_examples=100)
+@settings(quiet, max_examples=60)
 @given(problems(max_ops=3))
 def test_groupings_are_all_partitions_that_fit(problem: Problem) -> None:
     names = [op.name for op in problem.ops]

@@ -21,7 +21,7 @@ def distortion(costs: Sequence[int], values: Sequence[int]) -> int:
     return max((abs(c * y - d * x) for (c, x), (d, y) in combinations(zip(costs, values, strict=True), 2)), default=0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(costs=st.lists(st.integers(0, 20), min_size=1, max_size=4), budget=st.integers(1, 8))
 def test_least_distortion_and_largest_sum_are_those_of_enumeration(costs: list[int], budget: int) -> None:
     assume(max(costs) > 0)
@@ -64,7 +64,7 @@ def chain(costs: list[int]) -> Problem:
     return Problem("chain", ops, (), Limits((("U", 1),), (), 8))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems(), method=st.sampled_from(METHODS), budget=st.sampled_from((5, 20, 300)))
 def test_every_positive_cost_that_became_zero_is_listed(problem: Problem, method: str, budget: int) -> None:
     made = normalize(problem, method, Settings(budget=budget, target=4))
@@ -80,7 +80,7 @@ def test_every_positive_cost_that_became_zero_is_listed(problem: Problem, method
             assert any(f'"{op.name}"' in name for name in names)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems(), numerator=st.integers(1, 9), denominator=st.integers(1, 9))
 def test_equal_costs_stay_equal_and_the_identity_changes_nothing(problem: Problem, numerator: int, denominator: int) -> None:
     pool = entries(problem)

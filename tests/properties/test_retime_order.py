@@ -15,7 +15,7 @@ from twill.retime import retime
 from twill.schedule import Placement, Schedule
 from twill.verify import check
 
-LIMITED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+LIMITED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 LIVENESS = {"memory", "registers"}
 """Families about how long values live, which only the order of all starts fixes."""
 

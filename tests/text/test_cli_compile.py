@@ -86,7 +86,7 @@ def test_schedule_for_a_triton_says_what_it_assumes(twill_command: Command, kern
 
 # ----------------------------------------------------------------------------------------------------------------------- compile
 @pinned
-@pytest.mark.parametrize("name", ["gemm", "attention_fwd", "gemm_sm100", "attention_fwd_sm100"])
+@pytest.mark.parametrize("name", ["gemm", "attention_fwd", "gemm_sm100", pytest.param("attention_fwd_sm100", marks=pytest.mark.slow)])
 def test_compile_reports_resources_and_order(
     twill_command: Command, kernel: Callable[[str], Path], golden: Callable[[str, str], None], name: str
 ) -> None:
@@ -100,7 +100,7 @@ def test_compile_reports_resources_and_order(
 
 
 @pinned
-@pytest.mark.parametrize("name", ["gemm_sm100", "attention_fwd_sm100"])
+@pytest.mark.parametrize("name", ["gemm_sm100", pytest.param("attention_fwd_sm100", marks=pytest.mark.slow)])
 def test_compile_partitions(twill_command: Command, kernel: Callable[[str], Path], name: str) -> None:
     """Warp groups of the schedule become those of the kernel: compute, products, loads."""
     schedule = SCHEDULES / "triton" / f"{name}_partitions.json"

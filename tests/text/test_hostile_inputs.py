@@ -212,7 +212,7 @@ def test_line_ends_and_byte_order_marks_change_nothing(
 def test_a_module_of_five_megabytes(twill_command: Callable[..., Any], tmp_path: Path) -> None:
     """Most of it is address arithmetic in the loop, which is read, checked and folded away."""
     path = tmp_path / "large.ttgir"
-    filler = "".join(f"      %x{i} = arith.addi %k, %k : i32\n" for i in range(125_000))
+    filler = "".join(f"      %{'element_' * 10}{i} = arith.addi %k, %k : i32\n" for i in range(45_000))
     path.write_text(changed(BEFORE_YIELD, filler + BEFORE_YIELD), encoding="utf-8")
     assert path.stat().st_size > 5_000_000
     done = twill_command("schedule", path, "--machine", "h100", "-q")
