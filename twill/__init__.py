@@ -99,13 +99,10 @@ def load_problem(
 
         stage("read")
         return graph_json.read_problem(path)
-    graph, gpu = _graph_and_machine(path, machine, function, loop_line, step, stage)
+    graph, gpu = _graph_and_machine(path, machine, function, loop_line, operands, step, stage)
     from twill import costs, subtiling
-    from twill.graph.invariants import SHARED, in_shared_memory
     from twill.graph.subtile import split
 
-    if operands == SHARED:
-        graph = in_shared_memory(graph)
     wanted = subtiling.request(subtile)
     if wanted.parts is None:
         raise BadInput("the number of sub-tiles is left open.", remedy="Give a number, or use best_subtiles.")
@@ -136,12 +133,8 @@ def best_subtiles(
 
     The comparison is among the decisions of the choice's problem; its result is checked as that of `schedule` is.
     """
-    graph, gpu = _graph_and_machine(path, machine, function, loop_line, step, stage)
+    graph, gpu = _graph_and_machine(path, machine, function, loop_line, operands, step, stage)
     from twill import costs, subtiling
-    from twill.graph.invariants import SHARED, in_shared_memory
-
-    if operands == SHARED:
-        graph = in_shared_memory(graph)
 
     def price(each: LoopGraph, on: Machine) -> Problem:
         return restrict(costs.price(each, on, coupling=coupling, model=model))
@@ -200,6 +193,7 @@ def _graph_and_machine(
     machine: str | Path | Machine | None,
     function: str | None,
     loop_line: int | None,
+    operands: str,
     step: int | None,
     stage: Callable[[str], None],
 ) -> tuple[LoopGraph, Machine]:
@@ -208,10 +202,12 @@ def _graph_and_machine(
     stage("read")
     program = load_program(path, function=function)
     gpu = load_machine(machine) if isinstance(machine, (str, Path)) else machine
+    from twill.graph.invariants import SHARED, in_shared_memory
     from twill.graph.kernel import kernel_loop
 
     stage("graph")
-    return kernel_loop(program, loop_line=loop_line, step=step), gpu
+    graph = kernel_loop(program, loop_line=loop_line, step=step)
+    return in_shared_memory(graph) if operands == SHARED else graph, gpu
 
 
 def schedule(problem: Problem, options: Options | None = None, progress: Callable[[str], None] | None = None) -> Result:

@@ -75,7 +75,18 @@ class IntervalSearch(Incumbent):
         self.turned: Problem | None = None
 
     def run(self) -> int | None:
-        """Search; the II at which it is proved that no II works is returned when there is none, else None."""
+        """Search; the II at which it is proved that no II works is returned when there is none, else None.
+
+        A limit that is over before any schedule was found leaves a loop of `COPIES_FROM` ops or more as it runs one op after the other.
+        """
+        try:
+            return self._search()
+        except StoppedError:
+            if len(self.problem.ops) >= COPIES_FROM:
+                self._in_sequence()
+            raise
+
+    def _search(self) -> int | None:
         copies = turning(self.problem)
         if copies is not None and self._take_turns(copies):
             return None

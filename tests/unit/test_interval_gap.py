@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from twill.asking import Asker
-from twill.interval import IntervalSearch
+from itertools import pairwise
+
+import pytest
+
+from twill.asking import Asker, StoppedError
+from twill.interval import COPIES_FROM, IntervalSearch
 from twill.modulo import ModuloAnswer
-from twill.problem import Limits, Op, Problem
+from twill.problem import Dependence, Limits, Op, Problem
 from twill.schedule import Placement, Schedule
+from twill.verify import check
 
 
 class Idle:
@@ -49,3 +54,22 @@ def test_questions_grow_with_the_logarithm_of_the_cycles() -> None:
     for factor in (1, 10, 100, 1000):
         gap = 64 * factor
         assert questions(1000 * factor, 1000 * factor + gap // 2, 1000 * factor + gap) <= 2 * gap.bit_length() + 1
+
+
+class Late(IntervalSearch):
+    """The limit is over before anything was found."""
+
+    def _search(self) -> int | None:
+        raise StoppedError("the time limit of 1 s is over")
+
+
+@pytest.mark.parametrize(("ops", "scheduled"), [(COPIES_FROM - 1, False), (COPIES_FROM, True)])
+def test_a_long_loop_without_an_answer_runs_one_op_after_the_other(ops: int, scheduled: bool) -> None:
+    row = tuple(Op(f"op{i}", cycles=2, issue=1) for i in range(ops))
+    chain = tuple(Dependence(a.name, b.name, 2, 0) for a, b in pairwise(row))
+    problem = Problem("chain", row, chain, Limits(warps=1))
+    search = Late(Asker(problem, Idle()), ModuloAnswer("unknown", None), 1, None, lambda _: None)
+    with pytest.raises(StoppedError):
+        search.run()
+    assert (search.best is not None) == scheduled
+    assert search.best is None or check(problem, search.best).violations == ()
