@@ -79,8 +79,8 @@ def product(element: str, layout: str, tile: tuple[int, int, int], *, gelu: bool
 def forward(element: str, head: int, tile: tuple[int, int], *, causal: bool = False, parts: int = 1) -> Recipe:
     """Persistent attention forward: a tile's rows in sub-tiles of a warpgroup each, or `parts` programs of a warpgroup in one.
 
-    The groups gain nothing from taking turns on the tensor core.  Rings of two slots leave room for a second query tile; three groups need
-    them to be deeper instead, as in `stepped`.
+    Groups gain nothing from taking turns on the tensor core, but where heads of 64 leave three groups little of it (4 %).  Rings of two
+    slots leave room for a second query tile; three groups need them to be deeper instead, as in `stepped`.
     """
     rows, keys = tile
     kind = TRITON_TYPES[element]
@@ -97,7 +97,7 @@ def forward(element: str, head: int, tile: tuple[int, int], *, causal: bool = Fa
         constants,
         rows // 16,
         options,
-        "free",
+        "fixed" if head <= 64 and parts > 1 else "free",
         "reassociate-max",
     )
 

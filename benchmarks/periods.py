@@ -7,10 +7,14 @@ from pathlib import Path
 
 
 def predicted(schedule: Path, *, in_turn: bool = True) -> float:
-    """Period of the event graph of the recorded schedule, in cycles; 0 when there is no such file or no schedule in it.
+    """Cycles of a turn of the recorded schedule: the period of its event graph, or of the busiest unit where that needs longer.
 
-    in_turn  groups take turns on units that they share, as `twill lower --order fixed` makes them do
+    in_turn  groups take turns on units that they share, as `twill lower --order fixed` makes them do; else the event graph knows each
+             group's own chain only, and not that a unit serves all of them
+
+    0 when there is no such file or no schedule in it.
     """
+    from twill.bounds.resource import resource_bounds
     from twill.frontends.graph_json import read_schedule
     from twill.pipeline import expand
     from twill.simulate.timing import timing
@@ -20,7 +24,8 @@ def predicted(schedule: Path, *, in_turn: bool = True) -> float:
     read = read_schedule(schedule)
     if read.schedule is None:
         return 0.0
-    return float(timing(expand(read.problem, read.schedule, in_turn=in_turn), read.problem).period)
+    chains = float(timing(expand(read.problem, read.schedule, in_turn=in_turn), read.problem).period)
+    return max(chains, *(float(bound.value) for bound in resource_bounds(read.problem)))
 
 
 def per_turn(points: Sequence[tuple[float, float, float]]) -> float:

@@ -8,8 +8,9 @@ A walk over the program, one function a warp group (`group`, `instructions`), as
   are used unless they are kept in an array;
 * `memory`, `bulk`, `copies`, `products`, `reductions`, `handover`, `control` and `arithmetic` are the lowerings; `tiles` moves tiles
   between registers and shared memory, `descriptors` leaves to the host what a block would make again, `addresses` knows which elements
-  follow each other; `shortcuts` and `masks` leave out work that changes nothing, `shifts` knows what does not depend on a maximum;
-  `assembler` heeds what ptxas can follow;
+  follow each other; `shortcuts`, `rows` and `masks` leave out work that changes nothing, `shifts` knows what does not depend on a
+  maximum; `assembler` heeds what ptxas can follow;
+* around the loop, `nesting` executes loops, `counted` counts what would be divided, `ending` finds what can run beside the last products;
 * `clusters` says which tiles neighbouring blocks load once for all, by `alike`; `boxes` knows what a bulk copy moves;
 * `generate` puts the file together, `kernel` says what a host must know; `toolchain` compiles and checks.
 """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from twill.backends.cuda import barriers, instructions, nesting
+from twill.backends.cuda.ending import Ending, ending
 from twill.backends.cuda.layouts import RegisterLayout, layout_of
-from twill.backends.cuda.names import Code, Line, Names, without_unused
+from twill.backends.cuda.names import Code, Line, Names, declared_array, without_unused
 from twill.backends.cuda.plan import Plan
 from twill.backends.cuda.reductions import first_parts
 from twill.backends.cuda.scope import Scope, declaration, in_array, is_packed
@@ -86,15 +87,16 @@ class GroupCode:
         scope = Scope(self, self.env)
         for instruction in self.group.before:
             instructions.emit(scope, instruction)
+        end = ending(self)
         if self.group.body:
-            self._loop(scope)
+            self._loop(scope, end)
         borrowed = self.plan.borrowed.get(self.group.index, "")
         kept = [i for i in self.group.after if isinstance(i, Release) and i.buffer == borrowed]
         if borrowed:
             self.code.add(f"// stores are staged in the place of {borrowed}")
             self.exchanged = True
         for instruction in self.group.after:
-            if instruction not in kept:
+            if instruction not in kept and (end is None or instruction not in end.early):
                 instructions.emit(Scope(self, self.env), instruction)
         if kept and len(self.source.path) > 2:
             self.code.add("if (thread == 0) bulk_wait_read<0>();")
@@ -103,7 +105,7 @@ class GroupCode:
             instructions.emit(Scope(self, self.env), instruction)
 
     # ------------------------------------------------------------------------------------------------------------------------ the loop
-    def _loop(self, scope: Scope) -> None:
+    def _loop(self, scope: Scope, end: Ending | None) -> None:
         self._initial(scope)
         bounds = [scope.uniform(v) for v in self.source.loop.operands[:3]]
         self.bounds = bounds
@@ -112,11 +114,14 @@ class GroupCode:
         if drain == 0:
             self._steady(0, unroll)
         else:
+            before = len(self.code.lines)
             with self.code.block(f"if (n >= {drain})"):
                 self.code.add("// first turns: not every stage has an iteration yet")
                 for t in range(drain):
                     self._turn(Turn(t, str(t), 0, None, t))
-                self._steady(drain, unroll)
+                early = self._steady(drain, unroll, end)
+            if early:
+                self._without_iterations(before, early)
             for short in range(1, drain):
                 with self.code.block(f"else if (n == {short})"):
                     for t in range(short + drain):
@@ -130,15 +135,14 @@ class GroupCode:
             for array in sorted(self.products):
                 self.code.add(f"fence_regs({array});")
 
-    def _steady(self, start: int, unroll: int) -> None:
-        """Complete turns, and the last ones."""
+    def _steady(self, start: int, unroll: int, end: Ending | None = None) -> list[Line]:
+        """Complete turns, and the last ones; returns the lines of what stands between the last products and the wait for them."""
         drain = self.group.stages - 1
         self.code.add("// complete turns")
         if unroll == 1:
             with self.code.block(f"for (int t = {start}; t < n; t++)", "}"):
                 self._turn(Turn(0, "t", None, None, 0))
-            self._drain(drain, 0)
-            return
+            return self._drain(drain, 0, end)
         self.code.add(f"int t = {start};")
         with self.code.block(f"for (; t + {unroll} <= n; t += {unroll})"):
             for k in range(unroll):
@@ -149,12 +153,48 @@ class GroupCode:
                     self._turn(Turn(0, f"(t + {k})" if k else "t", None, None, start + k))
                 self._drain(drain, start + left)
                 self._settle(start + left)
+        return []
 
-    def _drain(self, turns: int, phase: int) -> None:
+    def _drain(self, turns: int, phase: int, end: Ending | None = None) -> list[Line]:
         if turns:
             self.code.add("// last turns: not every stage has an iteration any more")
         for e in range(turns):
-            self._turn(Turn(e, f"(n + {e})" if e else "n", None, 0, phase + e))
+            turn = Turn(e, f"(n + {e})" if e else "n", None, 0, phase + e)
+            if end is None or e < turns - 1:
+                self._turn(turn)
+                continue
+            self._turn(turn, range(end.cut))
+            early = self._early(end)
+            self._turn(turn, range(end.cut, len(self.group.body)))
+            return early
+        return []
+
+    def _early(self, end: Ending) -> list[Line]:
+        """What comes while the last products run: its lines.  Of what it computes only arrays are known behind the loop."""
+        known, begin = dict(self.env), len(self.code.lines)
+        self.code.add("// while the last products run")
+        for instruction in end.early:
+            instructions.emit(Scope(self, self.env), instruction)
+        lines = self.code.lines[begin:]
+        arrays = set(map(declared_array, lines))
+        for value, found in list(self.env.items()):
+            if value not in known and not (isinstance(found, Tile) and found.array in arrays):
+                del self.env[value]
+        return lines
+
+    def _without_iterations(self, before: int, early: list[Line]) -> None:
+        """Without an iteration there are no last products: what comes while they run stands alone.
+
+        A second text of it, since ptxas serialises products that may, or may not, be under way where two branches meet (C7515).  Its arrays
+        are declared at `before`, ahead of both.
+        """
+        kept = without_unused([line for line in early if declared_array(line) is None])
+        with self.code.block("else"):
+            self.code.lines += kept
+        arrays = [replace(line, depth=self.code.depth) for line in early if declared_array(line) is not None]
+        at = next(n for n in range(before, len(self.code.lines)) if self.code.lines[n] is early[0])
+        self.code.lines[at : at + len(early)] = kept
+        self.code.lines[before:before] = arrays
 
     def _settle(self, trips: int) -> None:
         """Values that are in one of several copies, for the code behind the loop."""
@@ -166,11 +206,13 @@ class GroupCode:
             if (last := self.storage.get((value, -1))) is not None and isinstance(last, Tile) and held.layout is not None:
                 Scope(self, self.env).assign(last.array, held.layout, held.packed, held)
 
-    def _turn(self, turn: Turn) -> None:
-        """All instructions of a turn."""
-        for position, instruction in enumerate(self.group.body):
+    def _turn(self, turn: Turn, part: range | None = None) -> None:
+        """All instructions of a turn, or those at some positions; counters go on behind the last one."""
+        body = self.group.body
+        part = range(len(body)) if part is None else part
+        for position, instruction in zip(part, body[part.start : part.stop], strict=True):
             instructions.emit(Scope(self, self.env, turn, instruction.stage, position), instruction)
-        for (slots, stage), (slot, phase) in sorted(self.counters.items()):
+        for (slots, stage), (slot, phase) in sorted(self.counters.items() if part.stop == len(body) else ()):
             if turn.active(stage):
                 self.code.add(f"if (++{slot} == {slots}) {slot} = 0, {phase} ^= 1;" if slots > 1 else f"{phase} ^= 1;")
 

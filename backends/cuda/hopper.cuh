@@ -144,6 +144,13 @@ DEVICE float fast_div(float x, float y) {
   asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
   return z;
 }
+// div.full.f32 in two steps: x / y = (x * divisor_scale(y)) * reciprocal(y * divisor_scale(y)).
+DEVICE float divisor_scale(float y) { return fabsf(y) > 8.50705917e37f ? 0.25f : fabsf(y) < 1.17549435e-38f ? 16777216.0f : 1.0f; }
+DEVICE float reciprocal(float y) {
+  float z;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(z) : "f"(y));
+  return z;
+}
 DEVICE uint32_t pack_f16(float low, float high) {
   uint32_t r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));

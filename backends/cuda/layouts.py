@@ -90,11 +90,19 @@ def linear(values: Sequence[int], name: str) -> str:
 
     Raises Unsupported when they are not.
     """
-    bits = (len(values) - 1).bit_length()
-    weights = [values[1 << bit] for bit in range(bits)]
-    if values[0] or any(v != sum(w for b, w in enumerate(weights) if i >> b & 1) for i, v in enumerate(values)):
+    if not regular(values):
         raise Unsupported("a tile whose registers have no regular order is not generated.")
-    return " + ".join(_terms(weights, name)) or "0"
+    return " + ".join(_terms(_weights(values), name)) or "0"
+
+
+def regular(values: Sequence[int]) -> bool:
+    """Whether values are sums over the bits of their position."""
+    weights = _weights(values)
+    return all(v == sum(w for b, w in enumerate(weights) if i >> b & 1) for i, v in enumerate(values))
+
+
+def _weights(values: Sequence[int]) -> list[int]:
+    return [values[1 << bit] for bit in range((len(values) - 1).bit_length())]
 
 
 # ------------------------------------------------------------------------------------------------------------- layouts of types

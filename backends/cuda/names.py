@@ -47,6 +47,12 @@ class Line:
         return "  " * self.depth + self.text if self.text else ""
 
 
+def declared_array(line: Line) -> str | None:
+    """The array that a line declares and does nothing else; None for other lines."""
+    found = re.fullmatch(r"(?:float|double|int|uint32_t|bool|long long) (\w+)\[\d+\];", line.text)
+    return found[1] if found is not None else None
+
+
 @dataclass
 class Code:
     """Lines of a function, in order."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from twill.backends.cuda import counted
 from twill.backends.cuda.ops import lower
 from twill.backends.cuda.scope import Scope
 from twill.backends.cuda.values import Uniform, storage_type
@@ -30,7 +30,7 @@ def block(group: GroupCode, owner: Operation, depth: int) -> None:
             _nest(group, inner, depth + 1, scope)
         elif any(effect.access is Access.WRITE for effect in effects(group.source.program, op)):
             raise Unsupported(f"{op.name} stands outside of the block of the loop.", place=group.source.place(op))
-        elif op.index < inner.index:
+        elif op.index < inner.index and not (op.results and all(value in group.env for value in op.results)):
             lower(scope, op)
 
 
@@ -44,10 +44,14 @@ def _nest(group: GroupCode, op: Operation, depth: int, scope: Scope) -> None:
     name, kind = group.names.new(group.source.program.values[counter].name), storage_type(lower_.element)
     group.env[counter] = Uniform(name, lower_.element)
     group.head.add("int entry = 0;", declares="entry")
+    numbers = counted.begin(group, scope, op)
     with group.code.block(f"for ({kind} {name} = {lower_.text}; {name} < {upper.text}; {name} += {step.text})"):
         begin = len(group.code.lines)
         block(group, op, depth)
         _advance(group, scope, op, held, begin)
+        used = counted.used_words(group, begin)
+        for line in [line for number in numbers for line in number.advance(used)]:
+            group.code.add(line)
         group.code.add("entry++;", declares="entry")
 
 
@@ -68,7 +72,7 @@ def _advance(group: GroupCode, scope: Scope, op: Operation, held: list[Uniform],
     yielded = op.regions[0].blocks[0].operations[-1].operands
     wanted: list[tuple[Uniform, Uniform]] = []
     while True:
-        used = {word for line in group.code.lines[begin:] for word in re.findall(r"\w+", line.text.split("//")[0])}
+        used = counted.used_words(group, begin)
         more = [(mine, v) for mine, v in zip(held, yielded, strict=True) if mine.text in used and mine not in (m for m, _ in wanted)]
         if not more:
             break

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twill.backends.cuda import arithmetic, bulk, control, descriptors, masks, memory, products, reductions, tiles
+from twill.backends.cuda import arithmetic, bulk, control, descriptors, masks, memory, products, reductions, rows, tiles
 from twill.backends.cuda.layouts import RegisterLayout, Vector, same_threads
 from twill.backends.cuda.scope import Scope, flat, picked
 from twill.backends.cuda.source import AXES
-from twill.backends.cuda.values import FLOATS, Index, Shared, Tile, Uniform, Zero, index_of, rounded
+from twill.backends.cuda.values import FLOATS, Index, Shared, Simpler, Tile, Uniform, Zero, index_of, rounded
 from twill.errors import Unsupported
 from twill.program.program import Operation
 from twill.program.types import Dense, MemDesc, Pointer, Scalar
@@ -18,9 +18,6 @@ from twill.program.types import Tensor as TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-FEW = 8
-"""Most registers of row factors that are worth looking at before they are used."""
 
 
 def lower(scope: Scope, op: Operation) -> None:
@@ -92,38 +89,34 @@ def _elementwise(scope: Scope, op: Operation) -> None:
 
 
 def _pointwise(scope: Scope, op: Operation, operands: Sequence[object], type_: TensorType, layout: RegisterLayout | None) -> Tile:
+    at, simpler = rows.quotient(scope, op, operands) or _elements(scope, op, operands, type_)
+    at(Index("0", ("0",) * len(type_.shape)))  # so that what is not supported is found here
+    scaled = rows.scaled(op, operands) if str(type_.element) == "f32" else None
+    holds = masks.holds(scope, op, operands) if str(type_.element) == "i1" else None
+    inexact = isinstance(type_.element, Scalar) and type_.element.name in FLOATS
+    exact = not inexact or op.name in ("arith.select", "arith.negf")
+    masked = masks.chosen(op, operands)
+    return Tile(type_.shape, type_.element, layout, at, exact, scaled=scaled, holds=holds, masked=masked, simpler=simpler)
+
+
+def _elements(scope: Scope, op: Operation, operands: Sequence[object], type_: TensorType) -> tuple[Callable[[Index], str], Simpler | None]:
+    """The op on one element, and where one of the operands can be something simpler."""
     elements = [value.element for value in operands if isinstance(value, (Tile, Uniform))]
     place = scope.place(op)
     round_inputs = op.name not in ("arith.truncf", "tt.fp_to_fp")
 
-    def at(index: Index) -> str:
+    def at(index: Index, *, simple: bool = False) -> str:
         texts = []
         for value in operands:
             if isinstance(value, Uniform):
                 texts.append(value.text)
             elif isinstance(value, Tile):
-                text = value.at(index)
+                text = value.simpler.at(index) if simple and value.simpler is not None else value.at(index)
                 texts.append(text if value.exact or not round_inputs else rounded(text, value.element))
         return arithmetic.expression(op, texts, elements, type_.element, place)
 
-    at(Index("0", ("0",) * len(type_.shape)))  # so that what is not supported is found here
-    scaled = _scaled(op, operands) if str(type_.element) == "f32" else None
-    holds = masks.holds(scope, op, operands) if str(type_.element) == "i1" else None
-    inexact = isinstance(type_.element, Scalar) and type_.element.name in FLOATS
-    exact = not inexact or op.name in ("arith.select", "arith.negf")
-    masked = masks.chosen(op, operands)
-    return Tile(type_.shape, type_.element, layout, at, exact, scaled=scaled, holds=holds, masked=masked)
-
-
-def _scaled(op: Operation, operands: Sequence[object]) -> tuple[str, str, int] | None:
-    """A tile in an array times factors of its rows."""
-    if op.name == "arith.mulf" and all(isinstance(value, Tile) for value in operands):
-        for tile, factors in (operands, operands[::-1]):
-            assert isinstance(tile, Tile)
-            assert isinstance(factors, Tile)
-            if tile.array and factors.rows is not None and tile.layout is not None and tile.layout.registers >= 8 * factors.rows[1]:
-                return (tile.array, *factors.rows)
-    return None
+    conditions = [value.simpler.condition for value in operands if isinstance(value, Tile) and value.simpler is not None]
+    return at, Simpler(conditions[0], lambda index: at(index, simple=True)) if len(conditions) == 1 else None
 
 
 # --------------------------------------------------------------------------------------------------------------------------- views
@@ -235,10 +228,9 @@ def _view(scope: Scope, op: Operation, view: View, result: int | None = None) ->
         def at(index: Index) -> str:
             return tile.at(index_of(source, picked(moves, index.register)))
 
-    rows = (tile.array, source.registers) if source is not None and tile.array and not tile.packed else tile.rows
-    few = rows is not None and rows[1] <= FEW
+    factors = rows.viewed(tile, source, moves) if source is not None else None
     holds = masks.viewed(tile.holds, view.vector) if tile.holds is not None and view.by_dims else None
-    scope.define(result, Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=rows if few else None, holds=holds))
+    scope.define(result, Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=factors, holds=holds))
 
 
 def _convert_layout(scope: Scope, op: Operation) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from twill.backends.cuda import rows
 from twill.backends.cuda.layouts import RegisterLayout, same_threads
 from twill.backends.cuda.layouts import linear as by_register
 from twill.backends.cuda.values import Index, Tile, Uniform, Value, index_of, rounded, storage_type
@@ -194,11 +195,7 @@ class Scope:
         if tile.array == array:
             return
         if tile.scaled is not None and tile.scaled[0] == array:
-            _, factors, count = tile.scaled
-            ones = " && ".join(f"{factors}[{i}] == 1.0f" for i in range(count))
-            code.add("// a factor of one in all rows of the warp changes nothing")
-            with code.block(f"if (!__all_sync(0xffffffffu, {ones}))"):
-                self.assign(array, layout, packed, replace(tile, scaled=None))
+            rows.multiply(self, array, layout, tile.scaled[1], tile.at)
             return
         if tile.masked is not None and tile.masked[0].layout == layout and not packed:
             self._masked(array, layout, *tile.masked)
@@ -206,6 +203,12 @@ class Scope:
         if packed and tile.packed and tile.layout == layout:
             with code.unrolled(layout.registers // 2):
                 code.add(f"{array}[i] = {tile.array}[i];")
+            return
+        if tile.simpler is not None and tile.layout == layout:
+            with code.block(f"if ({tile.simpler.condition})"):
+                self.assign(array, layout, packed, replace(tile, at=tile.simpler.at, simpler=None))
+            with code.block("else"):
+                self.assign(array, layout, packed, replace(tile, simpler=None))
             return
         if packed:
             with code.unrolled(layout.registers // 2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from twill.backends.cuda.layouts import RegisterLayout
+from twill.backends.cuda.layouts import RegisterLayout, linear
 from twill.program.types import MemDesc, Pointer, Scalar
 
 
@@ -31,6 +31,30 @@ class Uniform:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """`count` registers in an array, a factor of some rows each; `of`: register of a tile -> the factor of its row."""
+
+    array: str
+    count: int
+    of: tuple[int, ...]
+
+    def at(self, register: str) -> str:
+        """C expression of the number of the factor of a register."""
+        if register.isdigit():
+            return str(self.of[int(register)])
+        text = linear(self.of, register)
+        return f"({text})" if " + " in text or not text.startswith("(") else text
+
+
+@dataclass(frozen=True)
+class Simpler:
+    """What elements are where a C condition, the same for all elements of a thread, holds."""
+
+    condition: str
+    at: Callable[[Index], str]
+
+
+@dataclass(frozen=True)
 class Tile:
     """A tile in registers, or one that is computed where it is used.
 
@@ -39,10 +63,11 @@ class Tile:
     exact   False when `at` gives a number that is still to be rounded to the element type
     array   C array that holds it, "" when it is in none; `packed`: two 16-bit elements in a word
     cheap   whether computing it again costs nothing
-    rows    (array, registers) of the row factors that a broadcast tile is made of
+    rows    the row factors that a broadcast tile is made of
     holds   of a condition: C condition, for a layout, that holds only where all elements of a thread are true
     masked  (tile in an array, condition, what stands where the condition is false) of a choice between them
-    scaled  (array, array and registers of the row factors) of the product of a tile in an array with such factors
+    scaled  (array, row factors) of the product of a tile in an array with such factors
+    simpler what its elements are where a condition holds
     """
 
     shape: tuple[int, ...]
@@ -53,10 +78,11 @@ class Tile:
     array: str = ""
     packed: bool = False
     cheap: bool = False
-    rows: tuple[str, int] | None = None
-    scaled: tuple[str, str, int] | None = None
+    rows: Rows | None = None
+    scaled: tuple[str, Rows] | None = None
     holds: Callable[[RegisterLayout], str] | None = None
     masked: tuple[Tile, Tile, Tile] | None = None
+    simpler: Simpler | None = None
 
 
 @dataclass(frozen=True)

@@ -61,16 +61,27 @@ def test_a_sum_that_the_loop_looks_at_is_not_kept_in_parts(source_tree: Path) ->
     assert Shortcuts(Source(program, replace(pipelined, loop=loop, ops=(), groups=()))).sums == {}
 
 
-def test_a_turn_asks_the_warp_once_for_the_maximum_and_once_for_the_factors(attention: Source) -> None:
+def turn_of(text: str, group: int) -> str:
+    """A complete turn of a group's loop."""
+    function = text.split(f"DEVICE void group_{group}(", 1)[1].split("\n}\n", 1)[0]
+    return function.split("// complete turns\n", 1)[1].split("\n    }\n", 1)[0]
+
+
+def test_a_turn_asks_the_warp_once_for_the_maximum_and_once_for_each_factor(attention: Source) -> None:
     text = to_cuda(attention.pipelined, attention.program).source
     for group in (1, 2):
+        turn = turn_of(text, group)
+        assert re.findall(r"__any_sync\(0xffffffffu, (\w+?)_\d+_\d\[(\d)\] != 1.0f\)", turn) == [("alpha", "0"), ("alpha", "1")]
+        assert len(re.findall(r"__any_sync", turn)) == 3
+        maximum = turn.index("__any_sync", turn.index("reduce_max"))
+        assert turn[maximum:].split("\n      }\n", 1)[0].count("__shfl_xor_sync") == turn.count("__shfl_xor_sync") == 2
         function = text.split(f"DEVICE void group_{group}(", 1)[1].split("\n}\n", 1)[0]
-        turn = function.split("// complete turns\n", 1)[1].split("\n    }\n", 1)[0]
-        assert len(re.findall(r"__any_sync", turn)) == 1
-        assert len(re.findall(r"__all_sync", turn)) == 1
-        exchanged = turn.split("__any_sync", 1)[1].split("\n      }\n", 1)[0]
-        assert turn.count("__shfl_xor_sync") == exchanged.count("__shfl_xor_sync") == 2
         assert function.rindex("__shfl_xor_sync") > function.rindex("__any_sync")  # sums, behind the loop
+
+
+def test_rare_factors_are_asked_for_together(attention: Source) -> None:
+    text = to_cuda(attention.pipelined, attention.program, allowed=("reassociate-max",)).source
+    assert len(re.findall(r"alpha_\d+_\d\[0\] != 1.0f \|\| alpha_\d+_\d\[1\] != 1.0f", turn_of(text, 1))) == 1
 
 
 @pytest.fixture(scope="module")

@@ -254,11 +254,19 @@ DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, ui
     }
     // elementwise.5/0: arith.mulf, attention.py:39 acc [stage 1, cycle 2399]
     {
-      // a factor of one in all rows of the warp changes nothing
-      if (!__all_sync(0xffffffffu, alpha_19_0[0] == 1.0f && alpha_19_0[1] == 1.0f)) {
+      // a factor of one in all rows of the warp that it belongs to changes nothing
+      const bool changes = __any_sync(0xffffffffu, alpha_19_0[0] != 1.0f);
+      const bool changes_2 = __any_sync(0xffffffffu, alpha_19_0[1] != 1.0f);
+      if (changes) {
 #pragma unroll
         for (int i = 0; i < 64; i++) {
-          acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+          if (((i >> 1) & 1) == 0) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+        }
+      }
+      if (changes_2) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) {
+          if (((i >> 1) & 1) == 1) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
         }
       }
     }
@@ -414,11 +422,19 @@ DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, ui
       }
       // elementwise.5/0: arith.mulf, attention.py:39 acc [stage 1, cycle 2399]
       {
-        // a factor of one in all rows of the warp changes nothing
-        if (!__all_sync(0xffffffffu, alpha_19_0[0] == 1.0f && alpha_19_0[1] == 1.0f)) {
+        // a factor of one in all rows of the warp that it belongs to changes nothing
+        const bool changes_3 = __any_sync(0xffffffffu, alpha_19_0[0] != 1.0f);
+        const bool changes_4 = __any_sync(0xffffffffu, alpha_19_0[1] != 1.0f);
+        if (changes_3) {
 #pragma unroll
           for (int i = 0; i < 64; i++) {
-            acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+            if (((i >> 1) & 1) == 0) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+          }
+        }
+        if (changes_4) {
+#pragma unroll
+          for (int i = 0; i < 64; i++) {
+            if (((i >> 1) & 1) == 1) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
           }
         }
       }
@@ -559,11 +575,19 @@ DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, ui
     bar_sync(5, 256);  // take TC.1 [stage 2, cycle 4528]
     // elementwise.5/0: arith.mulf, attention.py:39 acc [stage 1, cycle 2399]
     {
-      // a factor of one in all rows of the warp changes nothing
-      if (!__all_sync(0xffffffffu, alpha_19_0[0] == 1.0f && alpha_19_0[1] == 1.0f)) {
+      // a factor of one in all rows of the warp that it belongs to changes nothing
+      const bool changes_5 = __any_sync(0xffffffffu, alpha_19_0[0] != 1.0f);
+      const bool changes_6 = __any_sync(0xffffffffu, alpha_19_0[1] != 1.0f);
+      if (changes_5) {
 #pragma unroll
         for (int i = 0; i < 64; i++) {
-          acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+          if (((i >> 1) & 1) == 0) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+        }
+      }
+      if (changes_6) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) {
+          if (((i >> 1) & 1) == 1) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
         }
       }
     }
@@ -719,11 +743,19 @@ DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, ui
     if (++slot0 == 3) slot0 = 0, phase0 ^= 1;
     // elementwise.5/0: arith.mulf, attention.py:39 acc [stage 1, cycle 2399]
     {
-      // a factor of one in all rows of the warp changes nothing
-      if (!__all_sync(0xffffffffu, alpha_19_0[0] == 1.0f && alpha_19_0[1] == 1.0f)) {
+      // a factor of one in all rows of the warp that it belongs to changes nothing
+      const bool changes_7 = __any_sync(0xffffffffu, alpha_19_0[0] != 1.0f);
+      const bool changes_8 = __any_sync(0xffffffffu, alpha_19_0[1] != 1.0f);
+      if (changes_7) {
 #pragma unroll
         for (int i = 0; i < 64; i++) {
-          acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+          if (((i >> 1) & 1) == 0) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
+        }
+      }
+      if (changes_8) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) {
+          if (((i >> 1) & 1) == 1) acc_29_0[i] = (acc_29_0[i] * alpha_19_0[(((i >> 1) & 1))]);
         }
       }
     }
@@ -774,10 +806,24 @@ DEVICE void group_1(const CUtensorMap& o_map, float* lse, float scale, int S, ui
   for (int i = 0; i < 2; i++) {
     acc_2[i] += __shfl_xor_sync(0xffffffffu, acc_2[i], 2);
   }
-  uint32_t v4_0[32];
+  float scales[2], inverses[2];
 #pragma unroll
-  for (int i = 0; i < 32; i++) {
-    v4_0[i] = pack_f16(fast_div(acc_29_0[(2 * i)], acc_2[((((2 * i) >> 1) & 1))]), fast_div(acc_29_0[(2 * i + 1)], acc_2[((((2 * i + 1) >> 1) & 1))]));
+  for (int i = 0; i < 2; i++) {
+    scales[i] = divisor_scale(acc_2[i]);
+    inverses[i] = reciprocal(acc_2[i] * scales[i]);
+  }
+  uint32_t v4_0[32];
+  if (scales[0] == 1.0f && scales[1] == 1.0f) {
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+      v4_0[i] = pack_f16((acc_29_0[(2 * i)] * inverses[(((2 * i) >> 1) & 1)]), (acc_29_0[(2 * i + 1)] * inverses[((((2 * i + 1) >> 1) & 1))]));
+    }
+  }
+  else {
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+      v4_0[i] = pack_f16(((acc_29_0[(2 * i)] * scales[(((2 * i) >> 1) & 1)]) * inverses[(((2 * i) >> 1) & 1)]), ((acc_29_0[(2 * i + 1)] * scales[((((2 * i + 1) >> 1) & 1))]) * inverses[((((2 * i + 1) >> 1) & 1))]));
+    }
   }
   bar_sync(2, 128);
   {
@@ -852,6 +898,7 @@ DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, ui
     new_max_13_1_before[i] = __int_as_float(0xff800000);
   }
   const int n = trips(0, S, 128);  // iterations
+  float acc_3[2];
   if (n >= 1) {
     // first turns: not every stage has an iteration yet
     mbar_wait(smem + 229440 + 8 * slot0, phase0);  // wait tma_load.1 [stage 0, cycle 1132]
@@ -993,11 +1040,19 @@ DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, ui
       }
       // elementwise.5/1: arith.mulf, attention.py:39 acc [stage 1, cycle 3551]
       {
-        // a factor of one in all rows of the warp changes nothing
-        if (!__all_sync(0xffffffffu, alpha_19_1[0] == 1.0f && alpha_19_1[1] == 1.0f)) {
+        // a factor of one in all rows of the warp that it belongs to changes nothing
+        const bool changes = __any_sync(0xffffffffu, alpha_19_1[0] != 1.0f);
+        const bool changes_2 = __any_sync(0xffffffffu, alpha_19_1[1] != 1.0f);
+        if (changes) {
 #pragma unroll
           for (int i = 0; i < 64; i++) {
-            acc_29_1[i] = (acc_29_1[i] * alpha_19_1[(((i >> 1) & 1))]);
+            if (((i >> 1) & 1) == 0) acc_29_1[i] = (acc_29_1[i] * alpha_19_1[(((i >> 1) & 1))]);
+          }
+        }
+        if (changes_2) {
+#pragma unroll
+          for (int i = 0; i < 64; i++) {
+            if (((i >> 1) & 1) == 1) acc_29_1[i] = (acc_29_1[i] * alpha_19_1[(((i >> 1) & 1))]);
           }
         }
       }
@@ -1138,11 +1193,19 @@ DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, ui
     }
     // elementwise.5/1: arith.mulf, attention.py:39 acc [stage 1, cycle 3551]
     {
-      // a factor of one in all rows of the warp changes nothing
-      if (!__all_sync(0xffffffffu, alpha_19_1[0] == 1.0f && alpha_19_1[1] == 1.0f)) {
+      // a factor of one in all rows of the warp that it belongs to changes nothing
+      const bool changes_3 = __any_sync(0xffffffffu, alpha_19_1[0] != 1.0f);
+      const bool changes_4 = __any_sync(0xffffffffu, alpha_19_1[1] != 1.0f);
+      if (changes_3) {
 #pragma unroll
         for (int i = 0; i < 64; i++) {
-          acc_29_1[i] = (acc_29_1[i] * alpha_19_1[(((i >> 1) & 1))]);
+          if (((i >> 1) & 1) == 0) acc_29_1[i] = (acc_29_1[i] * alpha_19_1[(((i >> 1) & 1))]);
+        }
+      }
+      if (changes_4) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) {
+          if (((i >> 1) & 1) == 1) acc_29_1[i] = (acc_29_1[i] * alpha_19_1[(((i >> 1) & 1))]);
         }
       }
     }
@@ -1170,33 +1233,72 @@ DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, ui
       wgmma_commit();
     }
     bar_arrive(5, 256);  // pass TC.1 [stage 1, cycle 3908]
+    // while the last products run
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      acc_3[i] = row_sum_22_1[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      acc_3[i] += __shfl_xor_sync(0xffffffffu, acc_3[i], 1);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      acc_3[i] += __shfl_xor_sync(0xffffffffu, acc_3[i], 2);
+    }
+    float* const v5 = (lse + row_2);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      if ((lane & 3) == 0) *((v5 + (64 + (lane >> 2) + warp * 16 + i * 8))) = (new_max_13_1[i] + log2f(acc_3[i]));
+    }
     wgmma_wait<0>();  // await mma.2/1 [stage 1, cycle 4509]
     fence_regs(acc_29_1);
     if (lane == 0) mbar_arrive(smem + 229400 + 8 * slot1);  // release tma_load.2 [stage 1, cycle 4509]
     if (++slot1 == 3) slot1 = 0, phase1 ^= 1;
   }
+  else {
+    // while the last products run
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      acc_3[i] = row_sum_22_1[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      acc_3[i] += __shfl_xor_sync(0xffffffffu, acc_3[i], 1);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      acc_3[i] += __shfl_xor_sync(0xffffffffu, acc_3[i], 2);
+    }
+    float* const v5 = (lse + row_2);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      if ((lane & 3) == 0) *((v5 + (64 + (lane >> 2) + warp * 16 + i * 8))) = (new_max_13_1[i] + log2f(acc_3[i]));
+    }
+  }
   wgmma_wait<0>();
   fence_regs(acc_29_1);
   fence_regs(s_10_1);
   // stores are staged in the place of q_tile_4.1
-  float acc_3[2];
+  float scales[2], inverses[2];
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    acc_3[i] = row_sum_22_1[i];
+    scales[i] = divisor_scale(acc_3[i]);
+    inverses[i] = reciprocal(acc_3[i] * scales[i]);
   }
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    acc_3[i] += __shfl_xor_sync(0xffffffffu, acc_3[i], 1);
-  }
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    acc_3[i] += __shfl_xor_sync(0xffffffffu, acc_3[i], 2);
-  }
-  const int row_2_1 = (row_2 + 64);
+  const int row_2_1_2 = (row_2 + 64);
   uint32_t v4_1[32];
+  if (scales[0] == 1.0f && scales[1] == 1.0f) {
 #pragma unroll
-  for (int i = 0; i < 32; i++) {
-    v4_1[i] = pack_f16(fast_div(acc_29_1[(2 * i)], acc_3[((((2 * i) >> 1) & 1))]), fast_div(acc_29_1[(2 * i + 1)], acc_3[((((2 * i + 1) >> 1) & 1))]));
+    for (int i = 0; i < 32; i++) {
+      v4_1[i] = pack_f16((acc_29_1[(2 * i)] * inverses[(((2 * i) >> 1) & 1)]), (acc_29_1[(2 * i + 1)] * inverses[((((2 * i + 1) >> 1) & 1))]));
+    }
+  }
+  else {
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+      v4_1[i] = pack_f16(((acc_29_1[(2 * i)] * scales[(((2 * i) >> 1) & 1)]) * inverses[(((2 * i) >> 1) & 1)]), ((acc_29_1[(2 * i + 1)] * scales[((((2 * i + 1) >> 1) & 1))]) * inverses[((((2 * i + 1) >> 1) & 1))]));
+    }
   }
   bar_sync(3, 128);
   {
@@ -1209,14 +1311,9 @@ DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, ui
   fence_async();
   bar_sync(3, 128);
   if (thread == 0) {
-    tma_store(o_map, smem + 212992, 0, row_2_1);
-    tma_store(o_map, smem + 212992 + 8192, 0 + 64, row_2_1);
+    tma_store(o_map, smem + 212992, 0, row_2_1_2);
+    tma_store(o_map, smem + 212992 + 8192, 0 + 64, row_2_1_2);
     bulk_commit();
-  }
-  float* const v5 = (lse + row_2);
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    if ((lane & 3) == 0) *((v5 + (64 + (lane >> 2) + warp * 16 + i * 8))) = (new_max_13_1[i] + log2f(acc_3[i]));
   }
   if (lane == 0) mbar_arrive(smem + 229432);  // release q_tile_4.1
   if (thread == 0) bulk_wait<0>();
