@@ -40,12 +40,54 @@ def test_a_checkout_is_run_in_the_same_run(
     script: Callable[[str], ModuleType], checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compare = script("compare")
-    monkeypatch.setattr(compare, "ours", lambda *_: compare.Row("(1, 2)", 0.25, 40.0))
+    monkeypatch.setattr(compare, "measured", lambda *_: ([compare.Row("(1, 2)", 0.25, 40.0)] * 3, 0.0))
     compare.main([str(tmp_path), "--only", "fwd.lit", "fwd.prep", "fwd.rawlit", "--checkout", str(checkout)])
     rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert rows["fwd.lit"].split("  ")[-1].startswith("(29, 64) ")
     assert rows["fwd.prep"].split("  ")[-1].startswith("(19, 49) ")
-    assert rows["fwd.rawlit"].endswith("   40  -")
+    assert rows["fwd.rawlit"].endswith("   40         -      -  -")
+
+
+def test_the_prototype_says_how_fast_the_machine_is(
+    script: Callable[[str], ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare, asked = script("compare"), []
+
+    def measured(path: Path, engine: str, runs: int, env: object, yardstick: list[str] | None = None) -> object:
+        asked.append(yardstick)
+        return [compare.Row("(1, 2)", 0.25, 40.0)] * 3, 0.0 if yardstick is None else 1.48
+
+    monkeypatch.setattr(compare, "measured", measured)
+    (tmp_path / "search.py").touch()
+    compare.main(["instances", "--only", "fwd.lit", "fwd.rawprep", "bwd.rawlit", "--prototype", str(tmp_path)])
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    search = str(tmp_path / "search.py")
+    assert asked[1:] == [
+        [sys.executable, search, str(Path("instances", "fwd.lit.json"))],
+        None,
+        [sys.executable, search, str(Path("instances", "bwd.rawlit.json")), "--cycles"],
+    ]
+    assert rows["fwd.lit"].endswith("    0.5   40      1.48   1.00  -")  # it took 0.74 s when half a second was aimed at
+    assert rows["bwd.rawlit"].endswith("    1.0   40      1.48   0.74  -")
+    assert rows["fwd.rawprep"].endswith("   40         -      -  -")
+
+
+def test_commands_run_in_turns(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    compare, ran = script("compare"), []
+
+    def cpu(command: list[str], runs: int, **_: object) -> object:
+        ran.append((command[0] if len(command) == 1 else "ours", runs))
+        return script("measure").Measured(float(len(ran)), "no answer here")
+
+    monkeypatch.setattr(compare, "cpu", cpu)
+    monkeypatch.setattr(compare, "peak_mib", lambda *_, **__: 7.0)
+    monkeypatch.setattr(compare, "read", lambda *_, **__: None)
+    monkeypatch.setattr(compare, "problem_to_json", lambda _: "{}")
+    rows, stick = compare.measured(Path("x.json"), "auto", 2, {}, ["stick"])
+    assert ran == [("stick", 1), ("ours", 1), ("ours", 1), ("ours", 1)] * 2
+    assert stick == 1.0
+    assert [row.seconds for row in rows] == [2.0, 3.0, 4.0]
+    assert {row.found for row in rows} == {"no answer here"}
 
 
 def test_what_the_checkout_is_asked(script: Callable[[str], ModuleType]) -> None:
