@@ -1,9 +1,10 @@
 """Make the kernels that benchmarks/gemm.py and benchmarks/attention.py run: Triton source, schedule, CUDA, machine code.  No GPU is needed.
 
-    python benchmarks/build_kernels.py FOLDER [--match EXPRESSION] [--machine h200]
+    python benchmarks/build_kernels.py FOLDER [--match EXPRESSION] [--machine h200] [--schedules FOLDER]
 
 Every kernel leaves NAME.ttgir, NAME.json (the schedule), NAME.ir, NAME.cu and NAME.cubin.  The steps are those of the commands
-`twill schedule`, `twill lower` and `twill build`.  Needs Triton and a CUDA compiler (the extras `triton` and `cuda`).
+`twill schedule`, `twill lower` and `twill build`; a schedule that is on record (`--schedules tests/golden/attention_table`, those of the
+tables in benchmarks/results, also for bf16) is not searched for.  Needs Triton and a CUDA compiler (the extras `triton` and `cuda`).
 """
 
 from __future__ import annotations
@@ -125,18 +126,28 @@ def _block(element: str, rows: int, columns: int) -> str:
     return f"tensordesc<{element}[{rows},{columns}]>"
 
 
-def make(recipe: Recipe, folder: Path, machine: str) -> str:
+def make(recipe: Recipe, folder: Path, machine: str, schedules: Path | None = None) -> str:
     """Make one kernel and return what it is: "" when a step failed, which standard error says."""
-    ttgir, schedule, ir, cuda = (folder / f"{recipe.name}{suffix}" for suffix in (".ttgir", ".json", ".ir", ".cu"))
-    ttgir.write_text(to_ttgir(recipe.function, recipe.signature, recipe.constants, arch=90, warps=recipe.warps), encoding="utf-8")
-    options = ["--machine", machine, "--model", "hardware", "--for", "cuda-sm90", "--time-limit", str(SECONDS), *recipe.options]
-    if run(["schedule", str(ttgir), *options, "--json", str(schedule), "--quiet"]) or not lowered(recipe, folder):
+    schedule, ir, cuda = (folder / f"{recipe.name}{suffix}" for suffix in (".json", ".ir", ".cu"))
+    if not scheduled(recipe, folder, machine, schedules) or not lowered(recipe, folder):
         return ""
     found = json.loads(schedule.read_text(encoding="utf-8"))
     done = run(["build", str(cuda), "--against", str(ir)]) == 0
     if done and recipe.loose:
         done = run(["build", str(folder / f"{recipe.name}_loose.cu")]) == 0
     return f"{recipe.name}: II {found['ii']}, length {found['length']}" if done else ""
+
+
+def scheduled(recipe: Recipe, folder: Path, machine: str, schedules: Path | None) -> bool:
+    """Write the kernel and its schedule, that on record where there is one; element types of the same size have the same schedule."""
+    ttgir, schedule = folder / f"{recipe.name}.ttgir", folder / f"{recipe.name}.json"
+    ttgir.write_text(to_ttgir(recipe.function, recipe.signature, recipe.constants, arch=90, warps=recipe.warps), encoding="utf-8")
+    known = None if schedules is None else schedules / f"{recipe.name.replace('_bf16_', '_f16_')}.json"
+    if known is not None and known.is_file():
+        schedule.write_bytes(known.read_bytes())
+        return True
+    options = ["--machine", machine, "--model", "hardware", "--for", "cuda-sm90", "--time-limit", str(SECONDS), *recipe.options]
+    return run(["schedule", str(ttgir), *options, "--json", str(schedule), "--quiet"]) == 0
 
 
 def lowered(recipe: Recipe, folder: Path) -> bool:
@@ -148,13 +159,13 @@ def lowered(recipe: Recipe, folder: Path) -> bool:
     return not recipe.loose or not run([*lower, "--to", "cuda", "--allow", recipe.loose, "-o", loose])
 
 
-def build_all(folder: Path, match: str = "", machine: str = "h200") -> list[str]:
+def build_all(folder: Path, match: str = "", machine: str = "h200", schedules: Path | None = None) -> list[str]:
     """Make every kernel whose name matches; returns the names of those that could not be made."""
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
     for recipe in recipes():
         if re.search(match, recipe.name):
-            made = make(recipe, folder, machine)
+            made = make(recipe, folder, machine, schedules)
             print(made or f"not made: {recipe.name}", flush=True)
             failed += [] if made else [recipe.name]
     return failed
@@ -165,8 +176,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--match", default="", help="regular expression: kernels to make")
     parser.add_argument("--machine", default="h200")
+    parser.add_argument("--schedules", type=Path, metavar="FOLDER", help="schedules on record, which are then not searched for")
     arguments = parser.parse_args()
-    return len(build_all(arguments.folder, arguments.match, arguments.machine))
+    return len(build_all(arguments.folder, arguments.match, arguments.machine, arguments.schedules))
 
 
 if __name__ == "__main__":

@@ -77,13 +77,15 @@ class IntervalSearch(Incumbent):
     def run(self) -> int | None:
         """Search; the II at which it is proved that no II works is returned when there is none, else None.
 
-        A limit that is over before any schedule was found leaves a loop of `COPIES_FROM` ops or more as it runs one op after the other.
+        A limit that is over before any schedule was found leaves a loop of `COPIES_FROM` ops or more what a few attempts of ejection
+        search make of it, or as it runs one op after the other.
         """
         try:
             return self._search()
         except StoppedError:
-            if len(self.problem.ops) >= COPIES_FROM:
+            if len(self.problem.ops) >= COPIES_FROM and self.best is None:
                 self._in_sequence()
+                self._in_haste()
             raise
 
     def _search(self) -> int | None:

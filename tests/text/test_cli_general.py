@@ -89,6 +89,19 @@ def test_ctrl_c_outside_the_search_is_no_answer(
     assert (done.status, done.out, done.err) == (5, "", "\ntwill: interrupted.\n")
 
 
+def test_ctrl_c_while_a_class_is_made_is_no_internal_error(
+    twill_command: Callable[..., Any], instances: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Python 3.12 an interrupt that comes in `__set_name__`, while a module is imported, arrives as a RuntimeError."""
+
+    def interrupted(*_: object) -> None:
+        raise RuntimeError("Error calling __set_name__ on 'Field' instance") from KeyboardInterrupt()
+
+    monkeypatch.setattr(twill, "schedule", interrupted)
+    done = twill_command("schedule", instances / "g01_fig1_attention.json")
+    assert (done.status, done.out, done.err) == (5, "", "twill: interrupted.\n")
+
+
 @pytest.mark.parametrize("arguments", [["examples", "--list"], ["machines", "show", "h100"]])
 def test_a_closed_pipe_is_no_error(arguments: list[str]) -> None:
     program = f"import sys; from twill.cli.main import run; sys.exit(run({arguments!r}))"

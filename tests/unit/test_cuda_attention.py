@@ -1,12 +1,13 @@
 """Attention forward in three styles to machine code, without a GPU: nothing spills, no product is serialised, loops keep their order.
 
 The schedules are on record (tests/golden/attention, one for both element types), so that nothing is searched for: what
-`twill schedule KERNEL --machine h200 --model hardware --for cuda-sm90 --subtile 2` finds.  Six variants in every run; all, some minutes,
-with `-m slow`.
+`twill schedule KERNEL --machine h200 --model hardware --for cuda-sm90 --subtile 2` finds.  The kernels of the table in
+benchmarks/results/attention.txt are made of theirs (tests/golden/attention_table).
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -23,6 +24,7 @@ from twill.errors import Unsupported
 triton = pytest.importorskip("triton")
 
 SCHEDULES = Path(__file__).parent.parent / "golden" / "attention"
+TABLE = Path(__file__).parent.parent / "golden" / "attention_table"
 ELEMENTS = {"f16": "fp16", "bf16": "bf16"}
 ROWS = 128
 
@@ -68,27 +70,22 @@ def matrix() -> Iterator[Variant]:
         yield Variant("any", element, 256, keys=64)
 
 
-FEW = (
-    Variant("any", "f16", 128),
-    Variant("any", "bf16", 64, causal=True),
-    Variant("scaled", "bf16", 128, causal=True),
-    Variant("scaled", "f16", 64),
-    Variant("ptr", "f16", 128),
-    Variant("ptr", "bf16", 64, causal=True),
-)
-
-
 def made(variant: Variant, folder: Path) -> Build:
     """The kernel by the commands that a user types; ptxas notes on serialised products are errors of `build`."""
-    try:
-        find_compiler()
-    except Unsupported:
-        pytest.skip("no CUDA compiler here")
     ttgir, ir, cuda = (folder / f"kernel{suffix}" for suffix in (".ttgir", ".ir", ".cu"))
     ttgir.write_text(variant.ttgir(), encoding="utf-8")
     lower = ["lower", str(variant.schedule), "--kernel", str(ttgir), "--order", "free"]
     assert run([*lower, "-o", str(ir)]) == 0
     assert run([*lower, "--to", "cuda", "-o", str(cuda)]) == 0
+    return compiled(cuda, ir)
+
+
+def compiled(cuda: Path, ir: Path) -> Build:
+    """The machine code of a file, whose loops keep the order of the program."""
+    try:
+        find_compiler()
+    except Unsupported:
+        pytest.skip("no CUDA compiler here")
     built = build(load_kernel(cuda))
     if built.code is not None:
         order.check(built.code, written(ir))
@@ -111,17 +108,21 @@ def test_a_sum_that_begins_at_one_is_kept_in_parts_of_which_one_begins_there(tmp
     assert added == []
 
 
-@pytest.mark.parametrize("variant", FEW, ids=str)
+@pytest.mark.parametrize("variant", tuple(matrix()), ids=str)
 def test_attention_builds(variant: Variant, tmp_path: Path) -> None:
     check(variant, tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", tuple(matrix()), ids=str)
-def test_every_attention_builds(variant: Variant, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if "slow" not in request.config.getoption("markexpr"):
-        pytest.skip("minutes: run with -m slow")
-    check(variant, tmp_path)
+@pytest.mark.parametrize("schedule", sorted(TABLE.glob("*.json")), ids=lambda path: path.stem)
+def test_kernels_of_the_table_build(schedule: Path, tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(project_root / "benchmarks")
+    kernels = importlib.import_module("build_kernels")
+    recipe = next(recipe for recipe in kernels.recipes() if recipe.name == schedule.stem)
+    assert kernels.scheduled(recipe, tmp_path, "h200", schedule.parent)
+    assert kernels.lowered(recipe, tmp_path)
+    built = compiled(tmp_path / f"{recipe.name}.cu", tmp_path / f"{recipe.name}.ir")
+    assert (built.usage.spill_stores, built.usage.spill_loads, built.warnings) == (0, 0, ())
+    assert "reassociate-max" in (tmp_path / f"{recipe.name}_loose.cu").read_text(encoding="utf-8")
 
 
 def test_what_head_size_256_with_128_keys_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

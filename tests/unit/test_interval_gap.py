@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import pytest
 
+from twill import heuristic
 from twill.asking import Asker, StoppedError
 from twill.interval import COPIES_FROM, IntervalSearch
 from twill.modulo import ModuloAnswer
-from twill.problem import Dependence, Limits, Op, Problem
+from twill.problem import Dependence, Limits, Op, Problem, Reservation
 from twill.schedule import Placement, Schedule
 from twill.verify import check
 
@@ -64,12 +65,27 @@ class Late(IntervalSearch):
 
 
 @pytest.mark.parametrize(("ops", "scheduled"), [(COPIES_FROM - 1, False), (COPIES_FROM, True)])
-def test_a_long_loop_without_an_answer_runs_one_op_after_the_other(ops: int, scheduled: bool) -> None:
-    row = tuple(Op(f"op{i}", cycles=2, issue=1) for i in range(ops))
-    chain = tuple(Dependence(a.name, b.name, 2, 0) for a, b in pairwise(row))
-    problem = Problem("chain", row, chain, Limits(warps=1))
-    search = Late(Asker(problem, Idle()), ModuloAnswer("unknown", None), 1, None, lambda _: None)
+def test_a_long_loop_without_an_answer_has_what_a_few_attempts_find(ops: int, scheduled: bool) -> None:
+    problem = on_one_unit(ops)
+    search = Late(Asker(problem, Idle()), ModuloAnswer("unknown", None), 2 * ops, None, lambda _: None)
     with pytest.raises(StoppedError):
         search.run()
     assert (search.best is not None) == scheduled
-    assert search.best is None or check(problem, search.best).violations == ()
+    if search.best is not None:
+        assert check(problem, search.best).violations == ()
+        assert 2 * ops <= search.best.ii < next(heuristic.in_sequence(problem)).ii
+
+
+def test_a_long_loop_without_an_answer_has_no_schedule_above_the_limit() -> None:
+    problem = on_one_unit(COPIES_FROM)
+    search = Late(Asker(problem, Idle()), ModuloAnswer("unknown", None), 2, 2 * COPIES_FROM - 1, lambda _: None)
+    with pytest.raises(StoppedError):
+        search.run()
+    assert search.best is None
+
+
+def on_one_unit(ops: int) -> Problem:
+    """A chain of ops that take two cycles of one unit each, and five until their results are there."""
+    row = tuple(Op(f"op{i}", cycles=2, issue=1, reservations=(Reservation("ALU", 0, 2, 1),)) for i in range(ops))
+    chain = tuple(Dependence(a.name, b.name, 5, 0) for a, b in pairwise(row))
+    return Problem("chain", row, chain, Limits(units=(("ALU", 1),), warps=1))

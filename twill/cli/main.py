@@ -88,9 +88,19 @@ def run(arguments: list[str]) -> int:
         output.error(f"the operating system refuses: {(error.strerror or str(error)).lower()}.")
         return ExitCode.BAD_INPUT
     except Exception as error:  # the last line of defence: nothing may reach the user as a traceback
+        if _is_interrupt(error):
+            output.error("interrupted.")
+            return ExitCode.UNKNOWN
         output.error(f"internal error: {type(error).__name__}: {error}. Please report it with the command and its input.")
         if state.debug:
             import traceback
 
             traceback.print_exc()
         return ExitCode.INTERNAL
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is an interrupt in other clothes: before 3.12, one that comes while a class is made becomes a RuntimeError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
