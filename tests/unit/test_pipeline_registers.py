@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from twill.errors import Unsupported
 from twill.pipeline import expand
 from twill.pipeline.program import PipelinedProgram
 from twill.pipeline.registers import grants, registers
@@ -55,6 +56,15 @@ def test_copies_divide_the_unroll_factor() -> None:
     """v0 needs 4 copies and v1 needs 3: 4 turns in the code and 4 copies of both name every copy."""
     program = expand(*placed(chain(1, 1), 2, v0=0, v1=7, v2=12))
     assert (copies(program), program.groups[0].unroll) == ({"v0": 4, "v1": 4, "v2": 1}, 4)
+
+
+def test_thousands_of_copies_are_refused() -> None:
+    """A recorded schedule with a distance of 2^31 took 88 s, and would have made as many names."""
+    with pytest.raises(Unsupported) as caught:
+        expand(*placed(chain(1), 4, v0=0, v1=20_001))
+    assert caught.value.message == ("v0 is still used 5,000 iterations after the one that makes it: no registers hold so many copies.")
+    program = expand(*placed(chain(1), 4, v0=0, v1=4 * 4096))
+    assert program.groups[0].unroll == 4096
 
 
 def test_carried_value_is_kept_for_the_next_iteration() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from twill.errors import Unsupported
 from twill.pipeline.program import Await, Instruction, Issue, Queue, Receive, Register, Send
 from twill.pipeline.timeline import Timeline
 
@@ -33,6 +34,9 @@ class File:
     most: int = 240
     reserved: int = 24
 
+
+COPIES = 4096
+"""Most copies of a value that code is made for; kernels have one to three."""
 
 HOPPER = File()
 """The register file of Hopper and Blackwell."""
@@ -62,8 +66,17 @@ def registers(tl: Timeline, group: int, body: tuple[Instruction, ...], left: Map
     """Registers of a group, its unroll factor, and the most 32-bit words that one of its warps needs at once.
 
     left  values that are used behind the loop, and from how many iterations before the last one
+
+    Raises Unsupported for a value that is used so late that it would need thousands of copies.
     """
     lives = list(_lives(tl, group, body, left))
+    for life in lives:
+        if life.instances > COPIES:
+            raise Unsupported(
+                f"{life.value} is still used {life.instances - 1:,} iterations after the one that makes it: "
+                "no registers hold so many copies.",
+                remedy="Check the distances of the dependences and the starts of the schedule.",
+            )
     unroll = max((life.instances for life in lives), default=1)
     copies = {life.value: next(n for n in range(life.instances, unroll + 1) if unroll % n == 0) for life in lives}
     found = tuple(Register(life.value, life.words, copies[life.value]) for life in lives)
