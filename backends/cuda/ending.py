@@ -34,7 +34,7 @@ def ending(group: GroupCode) -> Ending | None:
     turn = Turn(0, "n", None, 0, 0)
     cut = _cut(group.group.body, turn)
     waited = {i.op for i in group.group.body[cut:] if isinstance(i, Await) and turn.active(i.stage)}
-    early = _early(group, waited)
+    early = _early(group, waited | _unwaited(group.group.body))
     return Ending(cut, early) if waited and any(isinstance(i, Run) for i in early) else None
 
 
@@ -50,6 +50,12 @@ def _cut(body: tuple[Instruction, ...], turn: Turn) -> int:
         elif not isinstance(instruction, Release):
             break
     return cut
+
+
+def _unwaited(body: tuple[Instruction, ...]) -> set[str]:
+    """Products that the loop itself never waits for: they may be under way when it ends."""
+    waits = {i.op for i in body if isinstance(i, Await)}
+    return {i.op for i in body if isinstance(i, Issue) and i.queue is Queue.WGMMA and i.op not in waits}
 
 
 def _early(group: GroupCode, waited: set[str]) -> tuple[Instruction, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from math import trunc
 from pathlib import Path
@@ -22,7 +23,7 @@ from twill.backends.pipelined_ir import from_text
 from twill.frontends import ttgir
 from twill.graph.build import loop_graph
 from twill.graph.subtile import split
-from twill.pipeline.program import Release, Run
+from twill.pipeline.program import Await, Instruction, Issue, Read, Release, Run
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cuda"
 EXAMPLE = Path("twill", "examples", "attention_fwd.ttgir")
@@ -59,6 +60,22 @@ def test_what_needs_no_last_product_comes_before_the_wait_for_it(source: Source)
 def test_a_group_with_several_turns_behind_the_loop_waits_first(source: Source) -> None:
     assert source.pipelined.group(1).stages == 3
     assert early(source, 1) == []
+
+
+def test_what_a_product_reads_that_the_loop_never_waits_for_is_not_given_back_early(source: Source) -> None:
+    group = source.pipelined.group(2)
+    ring = next(i for i in group.body if isinstance(i, Release) and i.buffer in {r.buffer for r in reads(group.body, "mma.1/1")})
+    unwaited = tuple(i for i in group.body if not (isinstance(i, Await) and i.op == "mma.1/1"))
+    assert len(unwaited) == len(group.body) - 1
+    for body, given_back in ((group.body, True), (unwaited, False)):
+        end = ending(GroupCode(Plan(source), replace(group, body=body, after=(*group.after, ring))))
+        assert end is not None
+        assert (ring in end.early) is given_back
+
+
+def reads(body: Iterable[Instruction], op: str) -> tuple[Read, ...]:
+    """What an op of a body reads."""
+    return next(i.reads for i in body if isinstance(i, Issue) and i.op == op)
 
 
 def test_it_stands_between_the_product_and_the_wait_and_alone_where_the_loop_has_no_iteration(source: Source) -> None:

@@ -81,6 +81,12 @@ def test_two_slots_more_where_there_is_room(smem: int, depth: int) -> None:
     assert run_ahead(pipe(smem=smem), placed(4, 0, 0)).depths == (("ld", depth),)
 
 
+def test_a_recorded_depth_without_end_becomes_what_the_memory_holds() -> None:
+    """Found by fuzzing: slots were taken away one by one, 2^31 of them."""
+    asked = replace(placed(4, 0, 0), depths=(("ld", 2**31 - 1),))
+    assert [(buffer.name, buffer.slots) for buffer in expand(pipe(smem=57), asked).buffers if buffer.memory] == [("ld", 5)]
+
+
 def test_published_rules_do_not_run_ahead_unless_asked_to() -> None:
     usual, ahead = (schedule(pipe(model="paper"), Options(objectives=(), depth=depth)).schedule for depth in (None, "auto"))
     assert usual is not None and ahead is not None

@@ -261,6 +261,10 @@ def _fitted(tl: Timeline, found: tuple[Ring, ...]) -> tuple[Ring, ...]:
     """
     kept = list(found)
     for memory, capacity in tl.problem.limits.memories:
+        for i, ring in enumerate(kept):
+            if ring.memory == memory and ring.slot * ring.slots > capacity:  # a recorded schedule may ask for any number
+                most = max(capacity // ring.slot, _depth(tl, ring, 0, hold=True))
+                kept[i] = replace(ring, slots=min(ring.slots, most))
         for ahead, hold in ((0, True), (0, False)):
             while sum(ring.slot * ring.slots for ring in kept if ring.memory == memory) > capacity:
                 wide = [i for i, r in enumerate(kept) if r.memory == memory and r.slots > _depth(tl, r, ahead, hold=hold)]
