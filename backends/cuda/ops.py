@@ -10,7 +10,7 @@ from twill.backends.cuda import arithmetic, bulk, control, descriptors, masks, m
 from twill.backends.cuda.layouts import RegisterLayout, Vector, same_threads
 from twill.backends.cuda.scope import Scope, flat, picked
 from twill.backends.cuda.source import AXES
-from twill.backends.cuda.values import FLOATS, Index, Shared, Simpler, Tile, Uniform, Zero, index_of, rounded
+from twill.backends.cuda.values import FLOATS, Index, Rows, Shared, Simpler, Tile, Uniform, Zero, index_of, rounded
 from twill.errors import Unsupported
 from twill.program.program import Operation
 from twill.program.types import Dense, MemDesc, Pointer, Scalar
@@ -211,6 +211,7 @@ def _view(scope: Scope, op: Operation, view: View, result: int | None = None) ->
     tile, type_ = scope.tile(op.operands[0]), _type(scope, result)
     assert isinstance(type_, TensorType)
     source = tile.layout
+    factors: Rows | None = None
     if source is None:
         layout = None
 
@@ -224,11 +225,11 @@ def _view(scope: Scope, op: Operation, view: View, result: int | None = None) ->
             tile, moves = scope.converted(tile, source), same_threads(source, layout, view.vector)
         if moves is None:
             raise Unsupported(f"{op.name} that moves elements between threads is not generated.", place=scope.place(op))
+        factors = rows.viewed(tile, source, moves)
 
         def at(index: Index) -> str:
             return tile.at(index_of(source, picked(moves, index.register)))
 
-    factors = rows.viewed(tile, source, moves) if source is not None else None
     holds = masks.viewed(tile.holds, view.vector) if tile.holds is not None and view.by_dims else None
     scope.define(result, Tile(type_.shape, type_.element, layout, at, tile.exact, cheap=True, rows=factors, holds=holds))
 

@@ -28,10 +28,8 @@ SEVERAL = 32
 """Elements a factor from which on a warp asks about every factor by itself: a vote and a branch cost as much as some multiplications."""
 
 
-def viewed(tile: Tile, source: RegisterLayout | None, moves: Sequence[int]) -> Rows | None:
+def viewed(tile: Tile, source: RegisterLayout, moves: Sequence[int]) -> Rows | None:
     """What a view of a tile is made of, register r of it being register moves[r] of the tile; None when that is not a few registers."""
-    if source is None:
-        return None
     whole = Rows(tile.array, source.registers, tuple(range(source.registers))) if tile.array and not tile.packed else tile.rows
     if whole is None or whole.count > FEW:
         return None
