@@ -190,7 +190,7 @@ class GroupCode:
         """
         kept = without_unused([line for line in early if declared_array(line) is None])
         with self.code.block("else"):
-            self.code.lines += kept
+            self.code.lines += kept[1:]  # without its title
         arrays = [replace(line, depth=self.code.depth) for line in early if declared_array(line) is not None]
         at = next(n for n in range(before, len(self.code.lines)) if self.code.lines[n] is early[0])
         self.code.lines[at : at + len(early)] = kept

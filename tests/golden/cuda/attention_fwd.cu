@@ -1257,7 +1257,6 @@ DEVICE void group_2(const CUtensorMap& o_map, float* lse, float scale, int S, ui
     if (++slot1 == 3) slot1 = 0, phase1 ^= 1;
   }
   else {
-    // while the last products run
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       acc_3[i] = row_sum_22_1[i];
