@@ -7,7 +7,6 @@ with a wait for a tile whose only slot the turn before gives back late, the divi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -99,8 +98,3 @@ def _is_positive(group: GroupCode, value: int, *, zero: bool) -> bool:
         number = definition.get("value")
         return isinstance(number, int) and (number > 0 or (zero and number == 0))
     return definition.name == "tt.get_num_programs" or (zero and definition.name == "tt.get_program_id")
-
-
-def used_words(group: GroupCode, first: int) -> set[str]:
-    """Words of the code from line `first` on."""
-    return {word for line in group.code.lines[first:] for word in re.findall(r"\w+", line.text.split("//")[0])}

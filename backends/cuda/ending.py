@@ -67,7 +67,8 @@ def _early(group: GroupCode, waited: set[str]) -> tuple[Instruction, ...]:
     for instruction in group.group.after:
         if isinstance(instruction, Release):
             readers = {i.op for i in group.group.body if isinstance(i, Issue) and any(r.buffer == instruction.buffer for r in i.reads)}
-            if instruction.buffer != borrowed and not readers & waited:
+            read_later = any(Access.READ in _accesses(group, op) for op in passed)
+            if instruction.buffer != borrowed and not readers & waited and not read_later:
                 found.append(instruction)
         elif isinstance(instruction, Run):
             op = source.program.operations[instruction.operation]
@@ -80,15 +81,16 @@ def _early(group: GroupCode, waited: set[str]) -> tuple[Instruction, ...]:
 
 def _passes(group: GroupCode, op: Operation, passed: list[Operation]) -> bool:
     """Whether an op may come before others: copies from shared memory, which are asynchronous, have no order with it."""
-
-    def accesses(one: Operation) -> set[Access]:
-        return {effect.access for effect in effects(group.source.program, one)}
-
+    own, others = _accesses(group, op), [(other.name, _accesses(group, other)) for other in passed]
     if op.name == "tt.descriptor_store":
-        return not any(accesses(other) for other in passed)
-    if Access.WRITE in accesses(op):
-        return all(other.name == "tt.descriptor_store" or not accesses(other) for other in passed)
-    return not accesses(op) or not any(Access.WRITE in accesses(other) for other in passed)
+        return not any(accesses for _, accesses in others)
+    if Access.WRITE in own:
+        return all(name == "tt.descriptor_store" or not accesses for name, accesses in others)
+    return not own or not any(Access.WRITE in accesses for _, accesses in others)
+
+
+def _accesses(group: GroupCode, op: Operation) -> set[Access]:
+    return {effect.access for effect in effects(group.source.program, op)}
 
 
 class _Late:
@@ -99,7 +101,7 @@ class _Late:
 
     def needs(self, op: Operation) -> bool:
         """Whether an op, or one inside of it, does."""
-        return any(self._value(value) for each in (op, *(inner for inner in op.walk())) for value in each.operands)
+        return any(self._value(value) for each in op.walk() for value in each.operands)
 
     def _value(self, value: int) -> bool:
         if value not in self.known:

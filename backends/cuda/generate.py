@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from importlib import resources
 
@@ -10,7 +9,7 @@ from twill.backends.cuda.assembler import followable
 from twill.backends.cuda.clusters import ALONE, Cluster
 from twill.backends.cuda.group import GroupCode
 from twill.backends.cuda.kernel import TENSOR_MAP, CudaKernel, metadata
-from twill.backends.cuda.names import Code, Line
+from twill.backends.cuda.names import Code, Line, words
 from twill.backends.cuda.plan import Plan
 from twill.backends.cuda.source import Source
 from twill.errors import Unsupported
@@ -123,19 +122,15 @@ def _title(program: PipelinedProgram, tile: TileProgram, allowed: tuple[str, ...
     return "\n".join(lines) + "\n"
 
 
-def _words(lines: list[Line]) -> set[str]:
-    return {word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line.text.split("//")[0])}
-
-
 def _parameters(plan: Plan, lines: list[Line]) -> list[tuple[str, str]]:
-    used = _words(lines)
+    used = words(lines)
     return [(declared, name) for declared, name in [*plan.signature(), ("uint32_t smem", "smem")] if name in used]
 
 
 def _function(plan: Plan, group: Group, body: list[Line], single: bool) -> str:
     last = group.first_warp + group.warps - 1
     where = f"warp {last}" if group.warps == 1 else f"warps {group.first_warp} to {last}"
-    used = _words(body)
+    used = words(body)
     lines = [f"// Group {group.index} ({group.role}): {where}{', one thread of it' if single else ''}."]
     lines.append(f"DEVICE void group_{group.index}({', '.join(declared for declared, _ in _parameters(plan, body))}) {{")
     # A warp's number out of a shuffle is one that the compiler knows to be the same in all threads.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -45,6 +45,11 @@ class Line:
 
     def __str__(self) -> str:
         return "  " * self.depth + self.text if self.text else ""
+
+
+def words(lines: Iterable[Line]) -> set[str]:
+    """Identifiers and keywords in lines, comments left out."""
+    return {word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line.text.split("//")[0])}
 
 
 def declared_array(line: Line) -> str | None:
@@ -90,7 +95,7 @@ def without_unused(lines: list[Line]) -> list[Line]:
     while True:
         counts: dict[str, int] = {}
         for line in lines:
-            for word in set(re.findall(r"[A-Za-z_]\w*", line.text.split("//")[0])):
+            for word in words([line]):
                 counts[word] = counts.get(word, 0) + 1
         kept = [line for line in lines if not line.declares or counts[line.declares] > 1]
         if len(kept) == len(lines):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twill.backends.cuda import counted
+from twill.backends.cuda.names import words
 from twill.backends.cuda.ops import lower
 from twill.backends.cuda.scope import Scope
 from twill.backends.cuda.values import Uniform, storage_type
@@ -49,7 +50,7 @@ def _nest(group: GroupCode, op: Operation, depth: int, scope: Scope) -> None:
         begin = len(group.code.lines)
         block(group, op, depth)
         _advance(group, scope, op, held, begin)
-        used = counted.used_words(group, begin)
+        used = words(group.code.lines[begin:])
         for line in [line for number in numbers for line in number.advance(used)]:
             group.code.add(line)
         group.code.add("entry++;", declares="entry")
@@ -72,7 +73,7 @@ def _advance(group: GroupCode, scope: Scope, op: Operation, held: list[Uniform],
     yielded = op.regions[0].blocks[0].operations[-1].operands
     wanted: list[tuple[Uniform, Uniform]] = []
     while True:
-        used = counted.used_words(group, begin)
+        used = words(group.code.lines[begin:])
         more = [(mine, v) for mine, v in zip(held, yielded, strict=True) if mine.text in used and mine not in (m for m, _ in wanted)]
         if not more:
             break

@@ -54,9 +54,10 @@ def _worth(tile: Tile, factors: Rows) -> bool:
 
 def multiply(scope: Scope, array: str, layout: RegisterLayout, factors: Rows, element: Callable[[Index], str]) -> None:
     """Multiply an array in place by factors of its rows, `element` being what an element becomes."""
-    for guard in _guards(scope, layout, factors):
-        with scope.group.code.block(f"if ({guard[0]})"), scope.group.code.unrolled(layout.registers):
-            scope.group.code.add(f"{guard[1]}{array}[i] = {element(index_of(layout, 'i'))};")
+    code = scope.group.code
+    for condition, guard in _guards(scope, layout, factors):
+        with code.block(f"if ({condition})"), code.unrolled(layout.registers):
+            code.add(f"{guard}{array}[i] = {element(index_of(layout, 'i'))};")
 
 
 def _guards(scope: Scope, layout: RegisterLayout, factors: Rows) -> list[tuple[str, str]]:

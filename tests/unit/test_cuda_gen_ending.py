@@ -73,6 +73,18 @@ def test_what_a_product_reads_that_the_loop_never_waits_for_is_not_given_back_ea
         assert (ring in end.early) is given_back
 
 
+def test_what_is_read_behind_the_product_is_not_given_back_before(source: Source) -> None:
+    group = source.pipelined.group(2)
+    ring = next(i for i in group.body if isinstance(i, Release) and i.buffer in {r.buffer for r in reads(group.body, "mma.1/1")})
+    load = next(op for op in source.program.walk() if op.name == "tt.descriptor_load")
+    store = next(i for i in group.after if isinstance(i, Run) and i.name == "tt.descriptor_store")
+    late = Run(0, 0, load.index, load.name, into="somewhere")
+    for behind, given_back in (((store, ring), True), ((late, ring), False)):
+        end = ending(GroupCode(Plan(source), replace(group, after=(*group.after, *behind))))
+        assert end is not None
+        assert (ring in end.early) is given_back
+
+
 def reads(body: Iterable[Instruction], op: str) -> tuple[Read, ...]:
     """What an op of a body reads."""
     return next(i.reads for i in body if isinstance(i, Issue) and i.op == op)
