@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from twill.bounds.arrays import ArrayGaps
 from twill.bounds.gaps import FAR, ListGaps, Separations
-from twill.bounds.paths import earliest, positive_cycle
+from twill.bounds.paths import earliest, longest_paths, positive_cycle
 
 COUNT = 6
 arcs = st.lists(st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1), st.integers(-9, 6)), max_size=12)
@@ -52,3 +52,25 @@ def test_lists_and_arrays_agree(graph: list[tuple[int, int, int]], pairs: Separa
         assert found is None or others is None or sorted(found) == sorted(others)
         assert earliest(COUNT, graph) == [max(lists[u, v] for u in range(COUNT)) for v in range(COUNT)]
     assert values(copies[0]) == values(copies[1])
+
+
+@settings(deadline=None, max_examples=200)
+@given(arcs, st.integers(1, COUNT), st.booleans())
+def test_essential_arcs_imply_all_gaps_and_each_is_needed(graph: list[tuple[int, int, int]], count: int, bounded: bool) -> None:
+    graph = [*graph, *((u, v, -20) for u in range(COUNT) for v in range(COUNT) if bounded)]
+    assume(positive_cycle(COUNT, graph) is None)
+    lists, arrays = ListGaps.of(COUNT, graph), ArrayGaps.of(COUNT, graph)
+    lists.close()
+    arrays.close()
+    kept = lists.essential(count)
+    assert sorted(kept) == sorted(arrays.essential(count))
+
+    def told(arcs: list[tuple[int, int, int]]) -> list[int | None]:
+        gaps = longest_paths(COUNT, arcs)
+        return [gaps[u, v] if gaps[u, v] > FAR // 2 else None for u in range(count) for v in range(count)]
+
+    whole = [lists[u, v] if lists[u, v] > FAR // 2 else None for u in range(count) for v in range(count)]
+    assert told(kept) == whole
+    fixed = {v for u in range(count) for v in range(count) if u != v and lists[u, v] + lists[v, u] == 0}
+    for arc in kept:
+        assert fixed & {*arc[:2]} or told([other for other in kept if other != arc]) != whole

@@ -53,6 +53,22 @@ class ArrayGaps:
         np.maximum(values, values[:, u : u + 1] + gap + values[v : v + 1, :], out=values)
         return True
 
+    def essential(self, count: int) -> list[tuple[int, int, int]]:
+        """See Gaps."""
+        values = self.values[:count, :count]
+        leader = (values + values.T == 0).argmax(axis=1)
+        others = [(int(u), v) for v, u in enumerate(leader) if u != v]
+        leaders = np.unique(leader)
+        gaps = values[np.ix_(leaders, leaders)]
+        needed = gaps > FAR // 2
+        np.fill_diagonal(needed, val=False)
+        for w in range(len(leaders)):
+            through = gaps[:, w : w + 1] + gaps[w : w + 1, :]
+            through[w, :] = through[:, w] = 2 * FAR
+            needed &= through < gaps
+        arcs = [*((u, v) for pair in others for u, v in (pair, pair[::-1])), *((leaders[u], leaders[v]) for u, v in np.argwhere(needed))]
+        return [(int(u), int(v), int(values[u, v])) for u, v in arcs]
+
     def turns(self, pairs: Separations) -> list[tuple[int, int]]:
         """See Gaps."""
         first, last = self._turns(pairs)

@@ -44,6 +44,13 @@ class Gaps(Protocol):
         """Require t_v - t_u >= gap in a closed matrix and close it again; False on a contradiction, which spoils the values."""
         ...
 
+    def essential(self, count: int) -> list[tuple[int, int, int]]:
+        """Arcs (u, v, gap) among the first `count` nodes of a closed matrix that imply all gaps of these nodes.
+
+        Of nodes a fixed distance apart all but the first are told by their distance to that; of the others no arc can be left out.
+        """
+        ...
+
     def turns(self, pairs: Separations) -> list[tuple[int, int]]:
         """First and last k that each separation has left; none is left where the first is larger."""
         ...
@@ -94,13 +101,28 @@ class ListGaps:
             return True
         if gap + rows[v][u] > 0:
             return False
-        after = rows[v]
+        # Only what is later from u can be later from anywhere else by way of u and v.
+        later = [(w, gap + more) for w, (old, more) in enumerate(zip(rows[u], rows[v], strict=True)) if gap + more > old and more > FAR // 2]
         for row in rows:
-            through = row[u] + gap
+            through = row[u]
             # Nothing changes in a row without a way to u, or whose way to v is as long already.
-            if through > row[v] and row[u] > FAR // 2:
-                row[:] = [old if old >= through + more else through + more for old, more in zip(row, after, strict=True)]
+            if through + gap > row[v] and through > FAR // 2:
+                for w, more in later:
+                    if through + more > row[w]:
+                        row[w] = through + more
         return True
+
+    def essential(self, count: int) -> list[tuple[int, int, int]]:
+        """See Gaps."""
+        rows = self.rows
+        leader = [next(u for u in range(v + 1) if rows[u][v] + rows[v][u] == 0) for v in range(count)]
+        leaders = sorted(set(leader))
+        found = [(u, v, rows[u][v]) for w in range(count) if leader[w] != w for u, v in ((leader[w], w), (w, leader[w]))]
+        for u in leaders:
+            row = rows[u]
+            between = [(w, row[w]) for w in leaders if w != u and row[w] > FAR // 2]
+            found += [(u, v, gap) for v, gap in between if not any(ahead + rows[w][v] >= gap for w, ahead in between if w != v)]
+        return found
 
     def turns(self, pairs: Separations) -> list[tuple[int, int]]:
         """See Gaps."""

@@ -6,14 +6,16 @@ Runs inside a worker process only (the library is not thread safe and cannot be 
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from twill.engines.answers import SESSIONS, Answer
 from twill.engines.yices_library import STATUS_SAT, STATUS_UNSAT, library_version, load_library
 from twill.joint.clauses import no_overlap_clauses, precedence_clauses
 from twill.joint.formula import (
+    FALSE,
     RESIDUE,
     STAGE,
     START,
@@ -26,6 +28,7 @@ from twill.joint.formula import (
     Literal,
     Model,
     Node,
+    Precedence,
     Span,
     Total,
     Window,
@@ -85,8 +88,7 @@ class _Terms:
         self.values = {RESIDUE: self.residues, STAGE: self.stages, START: self.starts}
         self.booleans: dict[int, int] = {}
         self.ii = formula.ii
-        self.terms: list[int] = []
-        self.negations: dict[int, int] = {}  # asked of the library once per node: a formula has many more literals
+        self.literals = _Literals(lib)
         self.quantities: list[int] = []
         self.differences: dict[Difference, int] = {}
         # Decides differences by the ranges of variables; nothing is collected in it.
@@ -106,8 +108,9 @@ class _Terms:
 
     def decide(self, formula: Formula) -> Answer:
         """Add what is new of the stem for good, and the rest for this question."""
-        first = len(self.terms) + 1
-        self.terms.extend(self._node(number, node) for number, node in enumerate(formula.nodes, start=first))
+        for number, node in enumerate(formula.nodes, start=self.literals.nodes + 1):
+            self.literals[number] = self._node(number, node)
+        self.literals.nodes += len(formula.nodes)
         self._assert(self._statements(formula.lasting))
         if self.lib.yices_context_status(self.context) == STATUS_UNSAT:
             return Answer("unsat", NAME)
@@ -126,17 +129,8 @@ class _Terms:
             del self.quantities[lasting:]
 
     def _assert(self, terms: Iterable[int]) -> None:
-        listed = list(terms)
-        if self.lib.yices_assert_formulas(self.context, len(listed), (ctypes.c_int32 * len(listed))(*listed)) < 0:
+        if _many(partial(self.lib.yices_assert_formulas, self.context), list(terms)) < 0:
             raise RuntimeError("Yices refused an assertion")
-
-    def literal(self, x: Literal) -> int:
-        if x > 0:
-            return self.terms[x - 1]
-        term = self.negations.get(x)
-        if term is None:
-            term = self.negations[x] = int(self.lib.yices_not(self.terms[-x - 1]))
-        return term
 
     def _node(self, number: int, node: Node) -> int:
         if number == 1:
@@ -156,10 +150,10 @@ class _Terms:
         return found
 
     def _or(self, literals: Clause) -> int:
-        return self._many(self.lib.yices_or, list(map(self.literal, literals)))
+        return self._any([self.literals[x] for x in literals])
 
-    def _many(self, make: Callable[..., int], terms: list[int]) -> int:
-        return make(len(terms), _array(len(terms))(*terms))
+    def _any(self, terms: list[int]) -> int:
+        return _many(self.lib.yices_or, terms)
 
     def _ranges(self, formula: Formula) -> Iterator[int]:
         """Windows: the ranges of residues and stages, and where a window begins and ends within a turn, there the two together."""
@@ -175,9 +169,9 @@ class _Terms:
                 yield self._at_least(variable, least)
                 yield self._no_more(variable, most)
             if low < high and window.first % ii:
-                yield self._many(self.lib.yices_or, [self._at_least(stage, low + 1), self._at_least(residue, window.first % ii)])
+                yield self._any([self._at_least(stage, low + 1), self._at_least(residue, window.first % ii)])
             if low < high and (window.last + 1) % ii:
-                yield self._many(self.lib.yices_or, [self._no_more(stage, high - 1), self._no_more(residue, window.last % ii)])
+                yield self._any([self._no_more(stage, high - 1), self._no_more(residue, window.last % ii)])
 
     def _at_least(self, variable: int, bound: int) -> int:
         return int(self.lib.yices_arith_geq_atom(variable, _integer(self.lib, bound)))
@@ -189,14 +183,23 @@ class _Terms:
         """Terms of all parts but the nodes."""
         yield from map(self._or, formula.asserted)
         for p in formula.precedences:
-            for clause in precedence_clauses(self.scratch, p):
-                yield self._many(self.lib.yices_or, [self.literal(p.unless), *self._scratched(clause)])
+            yield from self._straight(p) if formula.straight else self._folded(p)
         for unit in formula.no_overlaps:
             for clause in no_overlap_clauses(self.scratch, unit):
-                yield self._many(self.lib.yices_or, self._scratched(clause))
+                yield self._any(self._scratched(clause))
         yield from (term for total in formula.totals for term in self._total(total))
         yield from (self._span(span, formula.ii) for span in formula.spans)
         yield from map(self._at_most, formula.at_mosts)
+
+    def _straight(self, p: Precedence) -> Iterator[int]:
+        """A precedence of starts: one difference, which whoever states it has compared with the windows."""
+        apart = self._difference(Difference(START, p.after, p.before, p.delay - p.distance * self.ii))
+        yield apart if p.unless == FALSE else self._any([self.literals[p.unless], apart])
+
+    def _folded(self, p: Precedence) -> Iterator[int]:
+        """A precedence of residues and stages."""
+        for clause in precedence_clauses(self.scratch, p):
+            yield self._any([self.literals[p.unless], *self._scratched(clause)])
 
     def _scratched(self, clause: Clause) -> list[int]:
         """Terms of literals of `scratch`."""
@@ -210,11 +213,11 @@ class _Terms:
     def _at_most(self, limit: AtMost) -> int:
         lib = self.lib
         zero = lib.yices_zero()
-        parts = [lib.yices_ite(self.literal(x), _integer(lib, weight), zero) for weight, x in limit.terms]
+        parts = [lib.yices_ite(self.literals[x], _integer(lib, weight), zero) for weight, x in limit.terms]
         bound = _integer(lib, limit.bound)
         if limit.allowance is not None:
             bound = lib.yices_add(bound, self.quantities[limit.allowance])
-        term: int = lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), bound)
+        term: int = lib.yices_arith_leq_atom(_many(lib.yices_sum, parts), bound)
         return term
 
     def _total(self, total: Total) -> Iterator[int]:
@@ -227,7 +230,7 @@ class _Terms:
         parts = self.quantities[total.first : total.last]
         if total.weights:
             parts = [lib.yices_mul(_integer(lib, weight), part) for weight, part in zip(total.weights, parts, strict=True)]
-        yield lib.yices_arith_leq_atom(self._many(lib.yices_sum, parts), _integer(lib, total.bound))
+        yield lib.yices_arith_leq_atom(_many(lib.yices_sum, parts), _integer(lib, total.bound))
 
     def _span(self, span: Span, ii: int) -> int:
         lib = self.lib
@@ -263,10 +266,22 @@ class _Terms:
             self.lib.yices_free_model(model)
 
 
-@cache
-def _array(length: int) -> type[ctypes.Array[ctypes.c_int32]]:
-    """The type of arrays of so many terms."""
-    return ctypes.c_int32 * length
+class _Literals(dict[int, int]):
+    """Terms of literals: `nodes` nodes so far; their negations are asked of the library once, when they are needed."""
+
+    def __init__(self, lib: Any) -> None:
+        super().__init__()
+        self.lib, self.nodes = lib, 0
+
+    def __missing__(self, x: Literal) -> int:
+        term = self[x] = int(self.lib.yices_not(self[-x]))
+        return term
+
+
+def _many(function: Callable[..., int], terms: list[int]) -> int:
+    """What a function makes of an array of terms."""
+    passed = array("i", terms)  # half as dear as an array of ctypes; it has to live until the call is over
+    return function(len(passed), passed.buffer_info()[0])
 
 
 def _integer(lib: Any, number: int) -> int:

@@ -47,9 +47,7 @@ def windows_anywhere(ii: int, stages: int, count: int, aligned: int) -> tuple[Wi
 
 
 def state_gaps(build: Builder) -> None:
-    """Assert the gaps of `build` between each two variables, as far as windows do not say the same."""
-    count = len(build.windows)
-    for u in range(count):
-        for v in range(count):
-            if u != v and build.gaps is not None:
-                build.precede(u, v, build.gaps[u, v], 0)
+    """Assert the gaps of `build` between each two variables, as far as windows and other gaps do not say the same."""
+    if build.gaps is not None:
+        for u, v, gap in build.gaps.essential(len(build.windows)):
+            build.precede(u, v, gap, 0)
