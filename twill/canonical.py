@@ -8,7 +8,7 @@ says with which earlier op a group is shared.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.asking import Asker, LateError
 from twill.joint.assemble import Question
@@ -17,8 +17,7 @@ from twill.problem import Problem
 from twill.schedule import Placement, Schedule
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(NamedTuple):
     """The schedule, and why it may not be the canonical one ("" when it is)."""
 
     schedule: Schedule

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Clock:
+class Clock(NamedTuple):
     """The new cycle of every old cycle of one op: (old end, new end) of its runs, in order, from (0, 0) on."""
 
     cycles: int

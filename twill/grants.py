@@ -7,13 +7,12 @@ between warpgroups.  Groups narrower than a warpgroup share warpgroups, and one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.problem import RegisterFile
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(NamedTuple):
     """Grants that groups need.
 
     grants  registers a thread, by group

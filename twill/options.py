@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from twill.engines.process import DEFAULT_MEMORY_MB
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Options:
     memory_limit_mb: int | None = DEFAULT_MEMORY_MB
     max_ii: int | None = None
     objectives: tuple[str, ...] | None = None
-    slack: Fraction = Fraction(0)
+    slack: Fraction | int = 0
     depth: int | Literal["auto"] | None = None
     redundant: bool = True
     symmetry: bool = True

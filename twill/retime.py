@@ -8,8 +8,8 @@ of delay to distance over their cycles, and the shortest iteration follows by lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from twill.bounds.order import components, smallest_first
 from twill.bounds.paths import earliest, positive_cycle
@@ -18,16 +18,14 @@ from twill.problem import Problem
 from twill.schedule import Placement, Schedule
 
 
-@dataclass(frozen=True)
-class Retimed:
+class Retimed(NamedTuple):
     """A schedule in the order asked for, and the ops of the cycle that sets its II (none when no cycle takes time)."""
 
     schedule: Schedule
     critical: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Arc:
+class Arc(NamedTuple):
     """Op number `dst` starts at least `delay` cycles after op number `src` of `distance` iterations before (after, when negative)."""
 
     src: int
@@ -67,8 +65,7 @@ def _earliest(problem: Problem, arcs: Sequence[Arc], ii: int, schedule: Schedule
     return Schedule(ii, max(p.start + op.span for p, op in zip(placements, problem.ops, strict=True)), placements)
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A reservation in the steady state of the given schedule: its op, its place there, and its cycles under the new costs."""
 
     op: int

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from twill.errors import BadInput, Place
 from twill.problem import MAX_COST
@@ -101,8 +102,7 @@ def _refuse_deep_nesting(text: str, file: str | None) -> None:
             raise BadInput(message, place=Place(file, line), remedy="No format that twill reads needs that.")
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A value inside a document: what it is, its path ("ops[2].cycles"), the file it came from."""
 
     value: object

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from twill.frontends.graph_json.document import Item
 from twill.frontends.graph_json.problem_json import read_end, read_footprints
@@ -16,8 +15,7 @@ SCHEMA = "twill-golden-1"
 _NODE_FIELDS = ("id", "rrt", "cycles", "issue", "regs", "spill", "min_warps", "variable_latency", "mem")
 
 
-@dataclass(frozen=True)
-class Golden:
+class Golden(NamedTuple):
     """A problem and what is known about it.
 
     expect  the file's `expect` object: lower_bounds, modulo, default, literal

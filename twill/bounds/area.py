@@ -19,7 +19,7 @@ the others and may leave nothing to them at any interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.bounds.gaps import FAR
 from twill.bounds.paths import longest_paths
@@ -31,8 +31,7 @@ from twill.schedule import Bound
 _LARGEST = 2**50  # intervals beyond this are not examined; real ones are far smaller
 
 
-@dataclass(frozen=True)
-class _Store:
+class _Store(NamedTuple):
     """A limited store: what the result of each op occupies in it while live, and its capacity at every phase."""
 
     kind: str

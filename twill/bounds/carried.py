@@ -8,15 +8,14 @@ without a common op add up, and the result of any other op of the group that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.bounds.groups import linked
 from twill.bounds.words import counted
 from twill.problem import Dependence, Op, Problem
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(NamedTuple):
     """A cycle of values.  smallest: its op with the smallest one; words: 32-bit words of that in one warp; ops: all of the cycle."""
 
     smallest: str

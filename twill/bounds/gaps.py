@@ -5,9 +5,8 @@ Two forms with the same values: lists for small graphs, which need no import, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 FAR = -(2**60)
 """No path.  Path weights below half of it are forgotten, which only weakens what is derived from them."""
@@ -16,8 +15,7 @@ FEW = 72
 """Nodes of the largest graph for which lists are the faster form: importing numpy alone costs as much as a closure of this size."""
 
 
-@dataclass(frozen=True)
-class Separations:
+class Separations(NamedTuple):
     """For every q: low[q] <= t[second[q]] - t[first[q]] + k * ii <= high[q] for some integer k, high[q] - low[q] < ii."""
 
     ii: int
@@ -102,7 +100,9 @@ class ListGaps:
         if gap + rows[v][u] > 0:
             return False
         # Only what is later from u can be later from anywhere else by way of u and v.
-        later = [(w, gap + more) for w, (old, more) in enumerate(zip(rows[u], rows[v], strict=True)) if gap + more > old and more > FAR // 2]
+        later = [
+            (w, gap + more) for w, (old, more) in enumerate(zip(rows[u], rows[v], strict=True)) if gap + more > old and more > FAR // 2
+        ]
         for row in rows:
             through = row[u]
             # Nothing changes in a row without a way to u, or whose way to v is as long already.
@@ -134,13 +134,15 @@ class ListGaps:
 
     def loose(self, pairs: Separations) -> list[tuple[int, int, int]] | None:
         """See Gaps."""
+        rows, ii = self.rows, pairs.ii
         found: list[tuple[int, int, int]] = []
-        ends: Sequence[tuple[int, int]] = list(zip(pairs.first, pairs.second, strict=True))
-        for (u, v), low, high, (first, last) in zip(ends, pairs.low, pairs.high, self.turns(pairs), strict=True):
+        for u, v, low, high in zip(pairs.first, pairs.second, pairs.low, pairs.high, strict=True):
+            ahead, back = rows[u][v], rows[v][u]
+            first, last = -((-back - low) // ii), (high - ahead) // ii  # as in `turns`
             if first > last:
                 return None
-            if low - last * pairs.ii > self.rows[u][v]:
-                found.append((u, v, low - last * pairs.ii))
-            if first * pairs.ii - high > self.rows[v][u]:
-                found.append((v, u, first * pairs.ii - high))
+            if low - last * ii > ahead:
+                found.append((u, v, low - last * ii))
+            if first * ii - high > back:
+                found.append((v, u, first * ii - high))
         return found

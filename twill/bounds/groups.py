@@ -7,14 +7,13 @@ regular ops apart; under `mixed = False` ops that need different numbers of warp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.bounds.order import reached
 from twill.problem import Dependence, Op, Problem
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(NamedTuple):
     """Ops that share groups among themselves only, and how many groups they can have at most."""
 
     ops: tuple[Op, ...]

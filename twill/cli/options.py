@@ -6,10 +6,12 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -131,6 +133,15 @@ _ENGINE_OPTIONS = (
 """In the order of `--help`, the last one first."""
 
 
+def _exact(percent: float) -> Fraction | int:
+    """The decimal that was written; fractions are imported only where there is one."""
+    if not percent:
+        return 0
+    from fractions import Fraction
+
+    return Fraction(str(percent))
+
+
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--engine`, `--time-limit`, `--effort`, `--memory-limit`, `--max-ii`, given to the command as one `options: twill.search.Options`."""
 
@@ -158,7 +169,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             max_ii=max_ii,
             depth=depth,
             objectives=objective,
-            slack=Fraction(str(ii_slack)),
+            slack=_exact(ii_slack),
         )
         return command(options=options, **others)
 

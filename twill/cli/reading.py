@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +34,8 @@ class Reading:
         """The problem in normalized cycles, None with `--normalize none`."""
         if self.method == "none":
             return None
+        from fractions import Fraction
+
         from twill.normalize import Settings, normalize
 
         tolerance = Fraction(str(self.tolerance)) / 100

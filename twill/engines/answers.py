@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from twill.joint.formula import Formula, Model
 
@@ -11,8 +10,7 @@ SESSIONS = 2
 """Builders whose stems an engine remembers: those of its last formulas."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Verdict on a formula.
 
     status   "sat" (with a model that satisfies the formula exactly), "unsat", or "unknown"

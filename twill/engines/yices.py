@@ -284,6 +284,7 @@ def _many(function: Callable[..., int], terms: list[int]) -> int:
     return function(len(passed), passed.buffer_info()[0])
 
 
+@cache
 def _integer(lib: Any, number: int) -> int:
     """The term of an integer; OverflowError beyond 64 bits, where the library would silently take another number."""
     if not -(2**63) <= number < 2**63:

@@ -159,14 +159,8 @@ class System:
             add_registers(space, self.counted, new) if program is None else program.add_registers(new)
 
     def answers(self, question: Question) -> bool:
-        """Whether the question is one of this system's, with no wider windows than in a system of its own."""
-        if (self.build.ii, self.counted) != (question.ii, question.counted):
-            return False
-        wanted = horizon(question)
-        if wanted is None or self.horizon is None:
-            return wanted is None and self.horizon is None
-        assert question.length is not None
-        return question.length <= self.horizon <= wanted and self.copies == -(-question.length // question.ii)
+        """Whether the question is one of this system's."""
+        return (self.build.ii, self.counted, self.horizon) == (question.ii, question.counted, horizon(question))
 
     def sizes(self, question: Question) -> list[int]:
         """Numbers of groups that are worth asking with, ascending, the last one `complete`.
@@ -217,9 +211,7 @@ class System:
             build.require(self.space.same(u, v) if together else -self.space.same(u, v))
         if layer is not None:
             build.require(layer.switch)
-            untied = list(self.space.same_group)[layer.tied :]
-            if groups != KINSHIP:
-                (tie_sets if groups == ALL_SETS else tie_groups)(self.space, untied)
+            self._tie(groups, layer)
         # The origin may lie anywhere in its turn, which adds one stage.
         made = build.formula(None if question.length is None else question.length // question.ii + 1)
         build.drop()
@@ -235,7 +227,7 @@ class System:
             switch = build.boolean(f"({count} groups)")
             with build.under(switch):
                 self._add_groups(count)
-            tied = len(space.same_group)  # pairs that are only asked about below are tied for each question
+            tied = len(space.same_group)
             with build.under(build.both((switch, self.switches["registers"]))):
                 if self._program is None:
                     add_sm_registers(space, self.counted)
@@ -247,8 +239,16 @@ class System:
         if self._program is not None and layer.inside:
             with build.under(build.both((layer.switch, self.switches["registers"]))):
                 self._program.add_warp_registers(self.watched - layer.watched)
-            self.layers[count, grants] = layer._replace(watched=self.watched)
+            layer = layer._replace(watched=self.watched)
+        with build.under(layer.switch):
+            self._tie(count, layer)
+        layer = self.layers[count, grants] = layer._replace(tied=len(space.same_group))
         return layer
+
+    def _tie(self, count: int | None, layer: _Layer) -> None:
+        """Tie the pairs of ops that the layer does not know yet to its groups."""
+        if count != KINSHIP:
+            (tie_sets if count == ALL_SETS else tie_groups)(self.space, list(self.space.same_group)[layer.tied :])
 
     def _add_groups(self, count: int) -> None:
         """Add the layer itself, of groups or of sets of warps."""
@@ -264,8 +264,6 @@ class System:
 
 
 NO_ANCHOR = -1
-# This part of a length more, and windows are still narrow.
-LONGER = 16
 
 
 def assemble(question: Question) -> tuple[Formula, Space]:
@@ -285,11 +283,14 @@ def make_system(question: Question, watched: frozenset[int] | None = None) -> Sy
 
 
 def horizon(question: Question) -> int | None:
-    """The horizon of a system for the question and for others that ask for about the same length, with as many copies."""
+    """The horizon of a system for the question and for all others of its window: those with as many copies.
+
+    Narrower windows would leave less open, and another system would have to be made for almost every question of Algorithm 1.
+    """
     if not question.options.literal:
         return None
     assert question.length is not None, "the published system is about one length"
-    return min(-(-question.length // question.ii) * question.ii, question.length + question.length // LONGER)
+    return -(-question.length // question.ii) * question.ii
 
 
 def _anchor(problem: Problem) -> int:

@@ -6,7 +6,7 @@ Works on start cycles, not on residues and stages, and counts without a cap.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.grants import demand
 from twill.joint.staging import SMEM
@@ -14,8 +14,7 @@ from twill.problem import Op, Problem, RegisterFile
 from twill.schedule import Schedule
 
 
-@dataclass(frozen=True)
-class Excess:
+class Excess(NamedTuple):
     """A limit that the schedule exceeds.
 
     family   "memory", "registers", "sm registers" or "grants"

@@ -199,8 +199,7 @@ class Formula:
         return replace(self, **parts, stem=Extent(*(most + had for most, had in zip(self.stem, kept, strict=True))))
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(NamedTuple):
     """Values for a satisfied formula: residue and stage per variable, truth per Boolean node number.
 
     Quantities have no values here: the smallest that the sums allow are the best.

@@ -48,6 +48,11 @@ class Space:
     orders: dict[tuple[int, int, int], Literal] = field(default_factory=dict)
     group_count: int = 0
 
+    def __post_init__(self) -> None:
+        # Ops share groups within their kin only: those of variable latency, and the others, of one width each unless widths mix.
+        mixed = self.problem.rules.mixed
+        self._kin = [None if op.variable_latency else 0 if mixed else op.warps for op in self.problem.ops]
+
     @property
     def ii(self) -> int:
         """Initiation interval."""
@@ -73,17 +78,18 @@ class Space:
         With bound = q * II + rest and 0 <= rest < II, the difference of stages S and that of residues D decide: S >= q + 2, or
         S >= q + 1 and D >= rest - II, or S >= q and D >= rest.
         """
-        if self.build.straight:
-            return self.build.start_ge(left, right, bound)
-        if left == right:
-            return TRUE if bound <= 0 else FALSE
         key = (left, right, bound)
-        if key not in self.orders:
-            self.orders[key] = self._define_start_ge(*key)
-        return self.orders[key]
+        found = self.orders.get(key)
+        if found is None:
+            found = self.orders[key] = self._define_start_ge(*key)
+        return found
 
     def _define_start_ge(self, left: int, right: int, bound: int) -> Literal:
         build = self.build
+        if build.straight:
+            return build.start_ge(left, right, bound)
+        if left == right:
+            return TRUE if bound <= 0 else FALSE
         q, rest = divmod(bound, self.ii)
         return build.either(
             (
@@ -120,9 +126,7 @@ class Space:
 
     def decided(self, u: int, v: int) -> Literal | None:
         """TRUE or FALSE where it is certain whether ops u and v are in the same group, else None."""
-        first, second = self.ops[u].variable_latency, self.ops[v].variable_latency
-        if u == v or (first and second):
-            return TRUE
-        if first or second or (not self.problem.rules.mixed and self.ops[u].warps != self.ops[v].warps):
+        kin = self._kin[u]
+        if kin != self._kin[v]:
             return FALSE
-        return None
+        return TRUE if u == v or kin is None else None

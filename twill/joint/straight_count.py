@@ -6,8 +6,8 @@ What `straight_line` says in a formula, evaluated: the formula may then leave ou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from twill.joint.groups import classes
 from twill.joint.straight_line import ORIGIN
@@ -15,8 +15,7 @@ from twill.problem import Problem
 from twill.schedule import Schedule
 
 
-@dataclass(frozen=True)
-class _Life:
+class _Life(NamedTuple):
     """Op number `op` holds its result in [begin, end)."""
 
     op: int

@@ -10,6 +10,7 @@ Counts rise only at births, or at time 0 because of the quirk, so there is one s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from twill.joint.formula import FALSE, TRUE, Literal
 from twill.joint.space import Space
@@ -19,6 +20,15 @@ ORIGIN = -1
 """Among births: time 0, where nothing need be born."""
 
 Event = tuple[int, int] | None  # (op, copy) that starts, or None for time 0
+
+
+class _Life(NamedTuple):
+    """What a copy of the value of `op` has in common with others: whether it is `carried` out of the program, and its uses there, each an
+    op with how many copies later it is."""
+
+    op: int
+    carried: bool
+    uses: tuple[tuple[int, int], ...]
 
 
 class StraightLine:
@@ -34,7 +44,9 @@ class StraightLine:
             if d.delay > 0:
                 self.slow.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
             self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
-        self._known: dict[tuple[object, ...], Literal] = {}
+        self._lives = {v: [self._life(v, i) for i in range(copies)] for v in range(len(space.ops))}
+        self._known: dict[tuple[_Life, int, int], Literal] = {}
+        self._quirks: dict[_Life, Literal] = {}
 
     def add_memory(self, births: Collection[int]) -> None:
         """Q: every memory at these births, `ORIGIN` for time 0."""
@@ -79,32 +91,39 @@ class StraightLine:
     def _instances(self, v: int, event: Event) -> list[Literal]:
         return [self._alive(v, i, event) for i in range(self.copies)]
 
+    def _life(self, v: int, i: int) -> _Life:
+        uses = tuple((x, d) for x, d in sorted(self.uses.get(v, ())) if i + d < self.copies)
+        return _Life(v, i == self.copies - 1 and v in self.carried, uses)
+
     def _alive(self, v: int, i: int, event: Event) -> Literal:
         """Copy i of the value of v is live at the event."""
-        carried = i == self.copies - 1 and v in self.carried
-        uses = tuple((x, d) for x, d in sorted(self.uses.get(v, ())) if i + d < self.copies)
+        life = self._lives[v][i]
         # Only how many copies later than that of the event it is matters, beside who uses it.
-        key = (v, i, carried, uses) if event is None else (v, i - event[1], carried, uses, event[0])
+        key = (life, i, ORIGIN) if event is None else (life, i - event[1], event[0])
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._define_alive(v, i, event, carried, [(x, i + d) for x, d in uses])
+            found = self._known[key] = self._define_alive(life, i, event)
         return found
 
-    def _define_alive(self, v: int, i: int, event: Event, carried: bool, uses: list[tuple[int, int]]) -> Literal:
+    def _define_alive(self, life: _Life, i: int, event: Event) -> Literal:
         build = self.space.build
-        born = self._started(v, i, event)
-        if carried:
+        born = self._started(life.op, i, event)
+        if life.carried:
             return born
-        if not uses:
+        if not life.uses:
             return FALSE
-        pending = build.either(-self._started(x, j, event) for x, j in uses)
-        return build.either((build.both((born, pending)), build.both((self._quirk(v, i, uses), -born))))
+        pending = build.either(-self._started(x, i + d, event) for x, d in life.uses)
+        return build.either((build.both((born, pending)), build.both((self._quirk(life), -born))))
 
-    def _quirk(self, v: int, i: int, uses: list[tuple[int, int]]) -> Literal:
-        """No use of copy i of v starts later than it does; never so where a dependence takes time."""
-        if any((x, j - i) in self.slow.get(v, ()) for x, j in uses):
-            return FALSE
-        return self.space.build.both([self._not_later(x, j, v, i) for x, j in uses])
+    def _quirk(self, life: _Life) -> Literal:
+        """No use of a copy starts later than the copy itself; never so where a dependence takes time."""
+        found = self._quirks.get(life)
+        if found is None:
+            space, v = self.space, life.op
+            slow = any(use in self.slow.get(v, ()) for use in life.uses)
+            found = FALSE if slow else space.build.both([space.start_ge(v, x, d * space.ii) for x, d in life.uses])
+            self._quirks[life] = found
+        return found
 
     def _started(self, v: int, i: int, event: Event) -> Literal:
         """Copy i of v starts at or before the event."""
@@ -112,7 +131,3 @@ class StraightLine:
             return self.space.start_ge(self.space.origin, v, i * self.space.ii)
         p, j = event
         return TRUE if (v, i) == (p, j) else self.space.start_ge(p, v, (i - j) * self.space.ii)
-
-    def _not_later(self, x: int, j: int, v: int, i: int) -> Literal:
-        """Copy j of x starts no later than copy i of v."""
-        return self.space.start_ge(v, x, (j - i) * self.space.ii)

@@ -37,9 +37,13 @@ def add_blocks(space: Space, count: int) -> None:
     _add_class(space, widest, list(range(taken)))
     for ops in narrow:
         _add_class(space, ops, _choices(space, ops, taken * width), free=taken * width if len(narrow) == 1 else None)
+    lanes: dict[int, dict[Literal, list[int]]] = {}  # the warps that go with an op being in a block
+    for (op, warp), literal in space.inside.items():
+        lanes.setdefault(op, {}).setdefault(literal, []).append(warp)
     for u, v in space.touched:
         if space.ops[u].warps != space.ops[v].warps:
-            _touch_blocks(space, u, v)
+            wider, other = (u, v) if space.ops[u].warps > space.ops[v].warps else (v, u)
+            _touch_blocks(space, lanes.get(wider, {}), other, space.touching(u, v))
 
 
 def _choices(space: Space, ops: Sequence[int], taken: int) -> list[int]:
@@ -72,16 +76,11 @@ def _add_class(space: Space, ops: Sequence[int], blocks: Sequence[int], free: in
     space.group_count += max(blocks, default=-1) + 1
 
 
-def _touch_blocks(space: Space, u: int, v: int) -> None:
-    """touching(u, v) where a block of the wider one of two ops holds a warp of the other."""
-    wide, narrow = (u, v) if space.ops[u].warps > space.ops[v].warps else (v, u)
-    lanes: dict[Literal, list[int]] = {}
-    for (op, warp), literal in space.inside.items():
-        if op == wide:
-            lanes.setdefault(literal, []).append(warp)
-    for literal, warps in lanes.items():
+def _touch_blocks(space: Space, wide: dict[Literal, list[int]], narrow: int, touching: Literal) -> None:
+    """`touching` where a block of the wider one of two ops holds a warp of the other."""
+    for literal, warps in wide.items():
         there = space.build.either(space.inside.get((narrow, warp), FALSE) for warp in warps)
-        space.build.require(-literal, -there, space.touching(u, v))
+        space.build.require(-literal, -there, touching)
 
 
 def add_kinship(space: Space) -> None:

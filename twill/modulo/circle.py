@@ -10,16 +10,15 @@ the whole circle if it holds where arcs rise, which takes no variable per phase.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from twill.bounds.resource import demand
 from twill.bounds.words import counted
 from twill.problem import Problem, Reservation
 
 
-@dataclass(frozen=True)
-class Arc:
+class Arc(NamedTuple):
     """`amount` servers above the base of op number `op`, in the phases [offset, offset + length) after its start, modulo II.
 
     0 < length < II; `rises` says that the op holds more here than just before.
@@ -32,8 +31,7 @@ class Arc:
     rises: bool
 
 
-@dataclass(frozen=True)
-class Circle:
+class Circle(NamedTuple):
     """A unit at one interval: the servers that the bases of all ops leave over, and the arcs that share them."""
 
     unit: str
@@ -41,8 +39,7 @@ class Circle:
     arcs: tuple[Arc, ...]
 
 
-@dataclass(frozen=True)
-class Separation:
+class Separation(NamedTuple):
     """Arcs of two ops never overlap: low <= t[second] - t[first] + k * II <= high for some integer k (high - low < II)."""
 
     first: int
@@ -51,8 +48,7 @@ class Separation:
     high: int
 
 
-@dataclass(frozen=True)
-class Peak:
+class Peak(NamedTuple):
     """Where arc `at` starts, it and those of `others` that cover its first phase together hold at most `free` servers."""
 
     at: Arc

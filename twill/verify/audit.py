@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 FAMILIES = ("form", "dependence", "capacity", "group", "warps", "issue", "blocking", "memory", "registers")
 
@@ -34,8 +35,7 @@ class Violation:
     capacity: int | None = None
 
 
-@dataclass(frozen=True)
-class UnitUse:
+class UnitUse(NamedTuple):
     """A functional unit: `busy` server-cycles of the `capacity` x II that one II offers, and the servers in use at the peak."""
 
     unit: str
@@ -48,8 +48,7 @@ class UnitUse:
         return self.busy / (self.capacity * ii) if self.capacity else 0.0
 
 
-@dataclass(frozen=True)
-class GroupUse:
+class GroupUse(NamedTuple):
     """A warp group: its width in warps, its ops in the order in which the steady state issues them, and its registers.
 
     peak   32-bit words that one of its warps holds at most
@@ -67,8 +66,7 @@ class GroupUse:
     grant: int | None = None
 
 
-@dataclass(frozen=True)
-class MemoryUse:
+class MemoryUse(NamedTuple):
     """A memory: what live instances take at the peak, the first slot in [0, II) with that peak, and the capacity.
 
     live  the values held there, each with its live instances
@@ -83,8 +81,7 @@ class MemoryUse:
     live: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class ValueUse:
+class ValueUse(NamedTuple):
     """Life of an op's result: from its start to its last use, both in cycles of iteration 0.
 
     instances  the most that are alive at once
@@ -99,8 +96,7 @@ class ValueUse:
     slots: int = 1
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """`op` waits synchronously for `source`: by a blocking dependence, or (`hand_off`) for a register value of another group."""
 
     op: str
@@ -108,8 +104,7 @@ class Wait:
     hand_off: bool
 
 
-@dataclass(frozen=True)
-class Crossing:
+class Crossing(NamedTuple):
     """A register value that leaves its group.  `bytes` are moved once, whatever the number of groups that receive it.
 
     slots  depth of the ring of copies: one is there from `spill` cycles before the first other group begins to use it until the last does

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from twill.problem import Dependence, Op, Problem
 from twill.schedule import Certificate, Schedule
@@ -88,8 +89,7 @@ class _Program:
                 yield _Arc(0, last + 1, amount)
 
 
-@dataclass(frozen=True)
-class _Arc:
+class _Arc(NamedTuple):
     """`amount` of something, held in the cycles [begin, end)."""
 
     begin: int

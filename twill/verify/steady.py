@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from twill.problem import Dependence, Op, Problem
 from twill.schedule import Schedule
 
 
-@dataclass(frozen=True)
-class Arc:
+class Arc(NamedTuple):
     """`amount` of something, held on behalf of `op` in the cycles [begin, end) of iteration 0."""
 
     op: str
@@ -31,8 +31,7 @@ class Arc:
         return max(0, after - first)
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """The slots [begin, end) of [0, II), of constant load; `holders` are the ops that cause it, each with its live instances."""
 
     begin: int

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from twill.schedule import Schedule
 from twill.verify.audit import Violation
 from twill.verify.steady import Steady
 
 
-@dataclass(frozen=True)
-class WarpSets:
+class WarpSets(NamedTuple):
     """Which groups have a warp in common.
 
     sets    the warps of each group, counted from 1; warp 0 is the variable-latency group's.  Without the rule each group has one warp of
