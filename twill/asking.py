@@ -224,7 +224,9 @@ class Asker:
             return [*sizes]
         few: list[int | None] = [n for n in [self._enough.get(ii, FEW_GROUPS)] if n < sizes[0]]
         relaxed: list[int | None] = [] if ii in self._loose else [None]
-        return [*few, *relaxed, *sizes] if ii in self._enough else [*relaxed, *few, *sizes]
+        # Where few groups are not enough, there is mostly no schedule: relaxations first.
+        ordered = sorted(sizes, key=lambda count: count not in RELAXED) if few else sizes
+        return [*few, *relaxed, *ordered] if ii in self._enough else [*relaxed, *few, *ordered]
 
     def _system_for(self, question: Question) -> System:
         """The system of the question; those of the last two intervals are kept, with what the engine made of them."""

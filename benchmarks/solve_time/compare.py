@@ -1,11 +1,14 @@
 """Seconds from command to proof on the public reproduction's graphs: `python benchmarks/solve_time/compare.py FOLDER`.
 
 FOLDER holds the neutral instance files.  Each is run as a whole command (`twill schedule`, CPU seconds of the process and its
-children, least of `--runs`, after one run that fills a cache of compiled bytecode, which an installed package has) in three readings:
+children, least of `--runs`, after one run that fills a cache of compiled bytecode, which an installed package has) in four readings:
 
   sets     the published one with the reproduction's own warp sets, which may overlap: --literal --warp-sets
   groups   the published one with warp groups side by side: --literal --equal-warps
   default  ours, nothing minimised after the length: --objective first
+  fewest   ours, then the fewest warp groups: --objective groups
+
+A "?" behind an answer says that a part of it is not proved.
 
 With `--prototype FOLDER`, the solver prototype that the targets were set beside runs in turns with them, and the target is scaled by what
 the prototype takes now (benchmarks/solve_time/prototype.py): machines differ in speed, and one differs from minute to minute.
@@ -61,7 +64,8 @@ TARGET = {
 }
 """CPU seconds that were aimed at, II and length proved."""
 
-READINGS = {"sets": ["--literal", "--warp-sets"], "groups": ["--literal", "--equal-warps"], "default": ["--objective", "first"]}
+PUBLISHED = {"sets": ["--literal", "--warp-sets"], "groups": ["--literal", "--equal-warps"]}
+READINGS = PUBLISHED | {"default": ["--objective", "first"], "fewest": ["--objective", "groups"]}
 
 
 class Row(NamedTuple):
@@ -88,7 +92,7 @@ class Ours(NamedTuple):
     def of(path: Path, engine: str, reading: str, folder: Path) -> Ours:
         """The command for an instance file; its problem is written into `folder`."""
         graph, answer = folder / f"{reading}.problem.json", folder / f"{reading}.json"
-        graph.write_text(problem_to_json(read(path, peer=reading != "default")), encoding="utf-8")
+        graph.write_text(problem_to_json(read(path, peer=reading in PUBLISHED)), encoding="utf-8")
         command = [sys.executable, "-m", "twill", "schedule", str(graph), "--engine", engine, "--json", str(answer), "--quiet"]
         return Ours([*command, *READINGS[reading]], answer)
 
@@ -114,7 +118,8 @@ def _found(answer: Path, run: Measured) -> str:
     if not answer.exists():
         return run.text.strip().splitlines()[-1] if run.text.strip() else "no answer"
     found = json.loads(answer.read_text(encoding="utf-8"))
-    return f"({found['ii']}, {found['length']})"
+    proved = all(claim["proved"] for claim in found["certificate"]["claims"])
+    return f"({found['ii']}, {found['length']}){'' if proved else '?'}"
 
 
 def theirs(name: str, checkout: Path, python: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_a_checkout_is_run_in_the_same_run(
     script: Callable[[str], ModuleType], checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compare = script("compare")
-    monkeypatch.setattr(compare, "measured", lambda *_: ([compare.Row("(1, 2)", 0.25, 40.0)] * 3, 0.0))
+    monkeypatch.setattr(compare, "measured", lambda *_: ([compare.Row("(1, 2)", 0.25, 40.0)] * 4, 0.0))
     compare.main([str(tmp_path), "--only", "fwd.lit", "fwd.prep", "fwd.rawlit", "--checkout", str(checkout)])
     rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert rows["fwd.lit"].split("  ")[-1].startswith("(29, 64) ")
@@ -55,7 +56,7 @@ def test_the_prototype_says_how_fast_the_machine_is(
 
     def measured(path: Path, engine: str, runs: int, env: object, yardstick: list[str] | None = None) -> object:
         asked.append(yardstick)
-        return [compare.Row("(1, 2)", 0.25, 40.0)] * 3, 0.0 if yardstick is None else 1.48
+        return [compare.Row("(1, 2)", 0.25, 40.0)] * 4, 0.0 if yardstick is None else 1.48
 
     monkeypatch.setattr(compare, "measured", measured)
     (tmp_path / "search.py").touch()
@@ -84,10 +85,18 @@ def test_commands_run_in_turns(script: Callable[[str], ModuleType], monkeypatch:
     monkeypatch.setattr(compare, "read", lambda *_, **__: None)
     monkeypatch.setattr(compare, "problem_to_json", lambda _: "{}")
     rows, stick = compare.measured(Path("x.json"), "auto", 2, {}, ["stick"])
-    assert ran == [("stick", 1), ("ours", 1), ("ours", 1), ("ours", 1)] * 2
+    assert ran == [("stick", 1), *[("ours", 1)] * 4] * 2
     assert stick == 1.0
-    assert [row.seconds for row in rows] == [2.0, 3.0, 4.0]
+    assert [row.seconds for row in rows] == [2.0, 3.0, 4.0, 5.0]
     assert {row.found for row in rows} == {"no answer here"}
+
+
+def test_what_is_not_proved_is_marked(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    answer, run = tmp_path / "answer.json", script("measure").Measured(0.1, "")
+    for proved, found in ((True, "(29, 64)"), (False, "(29, 64)?")):
+        claims = [{"objective": "ii", "proved": True}, {"objective": "groups", "proved": proved}]
+        answer.write_text(json.dumps({"ii": 29, "length": 64, "certificate": {"claims": claims}}), encoding="utf-8")
+        assert script("compare")._found(answer, run) == found
 
 
 def test_what_the_checkout_is_asked(script: Callable[[str], ModuleType]) -> None:
