@@ -136,3 +136,18 @@ def test_within_an_effort_the_heuristics_stop_at_the_same_placement() -> None:
     best, effort = found[0]
     assert best is not None and check(problem, best).violations == ()
     assert 0 < effort < 0.1
+
+
+def test_without_a_good_schedule_the_search_for_one_goes_on_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = layered(30, 7)
+    low = least_ii(lower_bounds(problem))
+    asker = Asker(problem, Idle(), 100.0, measured=True)
+    monkeypatch.setattr(asker, "spent", lambda: 0.7)
+    search = IntervalSearch(asker, ModuloAnswer("unknown", "", low), low, None, lambda _: None)
+    search._in_sequence()
+    assert search.best is not None and search.best.ii > 2 * low  # one op after the other
+    assert search._eject(0.6, 12)
+    assert search.best.ii <= 2 * low and search.ladder is not None
+    steps = search.ladder.steps
+    assert not search._eject(0.6, 12)
+    assert search.ladder.steps == steps
