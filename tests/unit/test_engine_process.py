@@ -14,7 +14,8 @@ import pytest
 
 from twill.engines.process import ProcessEngine
 from twill.errors import SolverError
-from twill.joint.formula import Builder, Formula
+from twill.joint.builder import Builder
+from twill.joint.formula import Formula
 from twill.joint.horizon import windows_anywhere
 
 HELLO = """

@@ -13,7 +13,8 @@ from twill.engines.race import Race
 from twill.engines.registry import make
 from twill.errors import BadInput, SolverError
 from twill.frontends.graph_json import read_golden, schedule_to_json
-from twill.joint.formula import Builder, Formula
+from twill.joint.builder import Builder
+from twill.joint.formula import Formula
 from twill.joint.horizon import windows_anywhere
 from twill.search import Options, Search, schedule
 

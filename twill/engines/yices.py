@@ -13,6 +13,7 @@ from typing import Any
 
 from twill.engines.answers import SESSIONS, Answer
 from twill.engines.yices_library import STATUS_SAT, STATUS_UNSAT, library_version, load_library
+from twill.joint.builder import Builder
 from twill.joint.clauses import no_overlap_clauses, precedence_clauses
 from twill.joint.formula import (
     FALSE,
@@ -21,7 +22,6 @@ from twill.joint.formula import (
     START,
     AtMost,
     Boolean,
-    Builder,
     Clause,
     Difference,
     Formula,

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from twill.joint.bounded import bound_objective, bound_starts
+from twill.joint.builder import Builder
 from twill.joint.capacity import add_capacity
 from twill.joint.concurrency import add_concurrency, add_issue_order
 from twill.joint.dependences import add_dependences, add_spills
 from twill.joint.exact import Excess, excesses
-from twill.joint.formula import Builder, Formula, Literal, Model
+from twill.joint.formula import Formula, Literal, Model
 from twill.joint.grants import add_grants
 from twill.joint.groups import Members, add_layer, most_groups, tie_groups
 from twill.joint.horizon import bounded_gaps, certain_arcs, state_gaps, windows_anywhere, windows_within

@@ -8,7 +8,8 @@ reservation starts, so one sum per reservation start is enough.
 
 from __future__ import annotations
 
-from twill.joint.formula import Builder, Literal
+from twill.joint.builder import Builder
+from twill.joint.formula import Literal
 from twill.joint.space import Space
 
 Item = tuple[int, int, int, int]  # variable, offset, duration, amount

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twill.joint.formula import TRUE, Builder, Clause, NoOverlap, Precedence
+from twill.joint.builder import Builder
+from twill.joint.formula import TRUE, Clause, NoOverlap, Precedence
 
 
 def precedence_clauses(build: Builder, constraint: Precedence) -> Iterator[Clause]:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from twill.bounds.gaps import Gaps
 from twill.bounds.paths import Arc, positive_cycle
 from twill.bounds.recurrence import certain_delay, weights
-from twill.joint.formula import Builder, Window
+from twill.joint.builder import Builder
+from twill.joint.formula import Window
 from twill.modulo.circle import circles, separations
 from twill.modulo.windows import Windows
 from twill.problem import Problem

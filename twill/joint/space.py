@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from twill.joint.formula import FALSE, TRUE, Builder, Literal
+from twill.joint.builder import Builder
+from twill.joint.formula import FALSE, TRUE, Literal
 from twill.problem import Dependence, Op, Problem
 
 
