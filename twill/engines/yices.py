@@ -89,6 +89,7 @@ class _Terms:
         self.booleans: dict[int, int] = {}
         self.ii = formula.ii
         self.literals = _Literals(lib)
+        self.integers: dict[int, int] = {}
         self.quantities: list[int] = []
         self.differences: dict[Difference, int] = {}
         # Decides differences by the ranges of variables; nothing is collected in it.
@@ -145,9 +146,18 @@ class _Terms:
         if found is None:
             values = self.values[node.of]
             right = values[node.right]
-            bound = self.lib.yices_add(right, _integer(self.lib, node.bound)) if node.bound else right
+            bound = self.lib.yices_add(right, self._integer(node.bound)) if node.bound else right
             found = self.differences[node] = int(self.lib.yices_arith_geq_atom(values[node.left], bound))
         return found
+
+    def _integer(self, number: int) -> int:
+        """The term of an integer, asked of the library once; OverflowError beyond 64 bits, where it would silently take another one."""
+        term = self.integers.get(number)
+        if term is None:
+            if not -(2**63) <= number < 2**63:
+                raise OverflowError(f"{number} does not fit into 64 bits")
+            term = self.integers[number] = int(self.lib.yices_int64(number))
+        return term
 
     def _or(self, literals: Clause) -> int:
         return self._any([self.literals[x] for x in literals])
@@ -174,10 +184,10 @@ class _Terms:
                 yield self._any([self._no_more(stage, high - 1), self._no_more(residue, window.last % ii)])
 
     def _at_least(self, variable: int, bound: int) -> int:
-        return int(self.lib.yices_arith_geq_atom(variable, _integer(self.lib, bound)))
+        return int(self.lib.yices_arith_geq_atom(variable, self._integer(bound)))
 
     def _no_more(self, variable: int, bound: int) -> int:
-        return int(self.lib.yices_arith_leq_atom(variable, _integer(self.lib, bound)))
+        return int(self.lib.yices_arith_leq_atom(variable, self._integer(bound)))
 
     def _statements(self, formula: Formula) -> Iterator[int]:
         """Terms of all parts but the nodes."""
@@ -213,8 +223,8 @@ class _Terms:
     def _at_most(self, limit: AtMost) -> int:
         lib = self.lib
         zero = lib.yices_zero()
-        parts = [lib.yices_ite(self.literals[x], _integer(lib, weight), zero) for weight, x in limit.terms]
-        bound = _integer(lib, limit.bound)
+        parts = [lib.yices_ite(self.literals[x], self._integer(weight), zero) for weight, x in limit.terms]
+        bound = self._integer(limit.bound)
         if limit.allowance is not None:
             bound = lib.yices_add(bound, self.quantities[limit.allowance])
         term: int = lib.yices_arith_leq_atom(_many(lib.yices_sum, parts), bound)
@@ -226,21 +236,21 @@ class _Terms:
         for _ in range(len(self.quantities), total.last):
             steps = lib.yices_new_uninterpreted_term(lib.yices_int_type())
             yield lib.yices_arith_geq_atom(steps, lib.yices_zero())
-            self.quantities.append(lib.yices_mul(_integer(lib, total.step), steps))
+            self.quantities.append(lib.yices_mul(self._integer(total.step), steps))
         parts = self.quantities[total.first : total.last]
         if total.weights:
-            parts = [lib.yices_mul(_integer(lib, weight), part) for weight, part in zip(total.weights, parts, strict=True)]
-        yield lib.yices_arith_leq_atom(_many(lib.yices_sum, parts), _integer(lib, total.bound))
+            parts = [lib.yices_mul(self._integer(weight), part) for weight, part in zip(total.weights, parts, strict=True)]
+        yield lib.yices_arith_leq_atom(_many(lib.yices_sum, parts), self._integer(total.bound))
 
     def _span(self, span: Span, ii: int) -> int:
         lib = self.lib
-        turn = _integer(lib, ii)
+        turn = self._integer(ii)
         later, sooner = (
             self.starts[v] if self.starts else lib.yices_add(lib.yices_mul(turn, self.stages[v]), self.residues[v])
             for v in (span.after, span.before)
         )
         most = lib.yices_add(sooner, self.quantities[span.quantity])
-        term: int = lib.yices_arith_leq_atom(lib.yices_add(later, _integer(lib, span.distance * ii)), most)
+        term: int = lib.yices_arith_leq_atom(lib.yices_add(later, self._integer(span.distance * ii)), most)
         return term
 
     def _model(self) -> Model:
@@ -282,15 +292,6 @@ def _many(function: Callable[..., int], terms: list[int]) -> int:
     """What a function makes of an array of terms."""
     passed = array("i", terms)  # half as dear as an array of ctypes; it has to live until the call is over
     return function(len(passed), passed.buffer_info()[0])
-
-
-@cache
-def _integer(lib: Any, number: int) -> int:
-    """The term of an integer; OverflowError beyond 64 bits, where the library would silently take another number."""
-    if not -(2**63) <= number < 2**63:
-        raise OverflowError(f"{number} does not fit into 64 bits")
-    term: int = lib.yices_int64(number)
-    return term
 
 
 def _context(lib: Any) -> Any:
