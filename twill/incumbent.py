@@ -17,7 +17,6 @@ EJECTION_SHARE = 0.6
 EJECTIONS = 12
 # Share that it has as long as no schedule is known but one op after the other, or one as bad: engines rarely find a first one.
 FIRST_SHARE = 0.9
-FAR_OFF = 2
 # Attempts when the limit is over already.  On loops of 40 to 60 ops that takes 0.2 to 0.5 s and comes to 1.0 to 1.5 times the bound.
 HASTY = 3
 # Effort of one placement per op of the problem: about what CP-SAT does in the same time.
@@ -86,7 +85,9 @@ class Incumbent:
 
         ladder = self.ladder = self.ladder or Ladder(self.problem, self.lowest)
         found = False
-        while self.asker.spent() < self._share(share) and ladder.vain < vain and (self.best is None or self.best.ii > self.lowest):
+        while ladder.vain < vain and (self.best is None or self.best.ii > self.lowest):
+            if self.asker.spent() >= (share if ladder.near(self.best) else max(share, FIRST_SHARE)):
+                break
             before, steps = self.best, ladder.steps
             candidate = ladder.advance(before)
             self.asker.charge((ladder.steps - steps) * len(self.problem.ops) * PLACEMENT)
@@ -94,10 +95,6 @@ class Incumbent:
                 ladder.improved()
                 found = True
         return found
-
-    def _share(self, share: float) -> float:
-        near = self.best is not None and self.best.ii <= FAR_OFF * self.lowest
-        return share if near else max(share, FIRST_SHARE)
 
     def _offer(self, schedules: Iterable[Schedule]) -> bool:
         """Whether a schedule is accepted; the best is kept."""

@@ -62,11 +62,15 @@ class Ladder:
         """The last schedule was an improvement: the next one is tried for with hope again."""
         self.vain = 0
 
+    def near(self, best: Schedule | None) -> bool:
+        """Whether that schedule is good enough to be varied."""
+        return best is not None and best.ii <= FAR_OFF * self.lowest
+
     def _next(self, best: Schedule | None) -> Attempt:
         """The next attempt: without a good schedule, proposals of groups in turn; else turn about with variations of it."""
         self._seed, turn = self._seed + 1, self.vain
         self.vain += 1
-        near = best if best is not None and best.ii <= FAR_OFF * self.lowest else None
+        near = best if self.near(best) else None
         if near is None:
             round_, step = divmod(turn, len(ABOVE))
             gap, proposal = int(self.lowest * ABOVE[step]), round_

@@ -22,7 +22,7 @@ ORIGIN = -1
 Event = tuple[int, int] | None  # (op, copy) that starts, or None for time 0
 
 
-class _Life(NamedTuple):
+class _Kind(NamedTuple):
     """What a copy of the value of `op` has in common with others: whether it is `carried` out of the program, and its uses there, each an
     op with how many copies later it is."""
 
@@ -44,9 +44,9 @@ class StraightLine:
             if d.delay > 0:
                 self.slow.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
             self.uses.setdefault(space.number[d.src], set()).add((space.number[d.dst], d.distance))
-        self._lives = {v: [self._life(v, i) for i in range(copies)] for v in range(len(space.ops))}
-        self._known: dict[tuple[_Life, int, int], Literal] = {}
-        self._quirks: dict[_Life, Literal] = {}
+        self._kinds = {v: [self._kind(v, i) for i in range(copies)] for v in range(len(space.ops))}
+        self._known: dict[tuple[_Kind, int, int], Literal] = {}
+        self._quirks: dict[_Kind, Literal] = {}
 
     def add_memory(self, births: Collection[int]) -> None:
         """Q: every memory at these births, `ORIGIN` for time 0."""
@@ -91,38 +91,38 @@ class StraightLine:
     def _instances(self, v: int, event: Event) -> list[Literal]:
         return [self._alive(v, i, event) for i in range(self.copies)]
 
-    def _life(self, v: int, i: int) -> _Life:
+    def _kind(self, v: int, i: int) -> _Kind:
         uses = tuple((x, d) for x, d in sorted(self.uses.get(v, ())) if i + d < self.copies)
-        return _Life(v, i == self.copies - 1 and v in self.carried, uses)
+        return _Kind(v, i == self.copies - 1 and v in self.carried, uses)
 
     def _alive(self, v: int, i: int, event: Event) -> Literal:
         """Copy i of the value of v is live at the event."""
-        life = self._lives[v][i]
+        kind = self._kinds[v][i]
         # Only how many copies later than that of the event it is matters, beside who uses it.
-        key = (life, i, ORIGIN) if event is None else (life, i - event[1], event[0])
+        key = (kind, i, ORIGIN) if event is None else (kind, i - event[1], event[0])
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._define_alive(life, i, event)
+            found = self._known[key] = self._define_alive(kind, i, event)
         return found
 
-    def _define_alive(self, life: _Life, i: int, event: Event) -> Literal:
+    def _define_alive(self, kind: _Kind, i: int, event: Event) -> Literal:
         build = self.space.build
-        born = self._started(life.op, i, event)
-        if life.carried:
+        born = self._started(kind.op, i, event)
+        if kind.carried:
             return born
-        if not life.uses:
+        if not kind.uses:
             return FALSE
-        pending = build.either(-self._started(x, i + d, event) for x, d in life.uses)
-        return build.either((build.both((born, pending)), build.both((self._quirk(life), -born))))
+        pending = build.either(-self._started(x, i + d, event) for x, d in kind.uses)
+        return build.either((build.both((born, pending)), build.both((self._quirk(kind), -born))))
 
-    def _quirk(self, life: _Life) -> Literal:
+    def _quirk(self, kind: _Kind) -> Literal:
         """No use of a copy starts later than the copy itself; never so where a dependence takes time."""
-        found = self._quirks.get(life)
+        found = self._quirks.get(kind)
         if found is None:
-            space, v = self.space, life.op
-            slow = any(use in self.slow.get(v, ()) for use in life.uses)
-            found = FALSE if slow else space.build.both([space.start_ge(v, x, d * space.ii) for x, d in life.uses])
-            self._quirks[life] = found
+            space, v = self.space, kind.op
+            slow = any(use in self.slow.get(v, ()) for use in kind.uses)
+            found = FALSE if slow else space.build.both([space.start_ge(v, x, d * space.ii) for x, d in kind.uses])
+            self._quirks[kind] = found
         return found
 
     def _started(self, v: int, i: int, event: Event) -> Literal:
